@@ -55,6 +55,7 @@ MODULES = {
     "pooled": ("self.pool = nn.MaxPool2d(size, padding=1)", "return self.pool(x)", "torch.rand(2, 3, 9, 10)", "3"),
     "running": ("self.axis = size", "return torch.cumsum(x.flip(1), dim=self.axis)", "torch.rand(5, 40)", "1"),
     "largest": ("self.axis = size", "return torch.argmax(x, dim=self.axis)", "torch.rand(5, 33, 4)", "1"),
+    "multiplied": ("self.axis = size", "return torch.cumprod(x, dim=self.axis)", "torch.rand(3, 400)", "1"),
     "loss": ("pass", "return F.smooth_l1_loss(x, x.sum(0, keepdim=True))", "torch.rand(16, 30)", "0"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +15,10 @@ pytest.importorskip("triton", reason="the extra `triton` is not installed")
 from autocomp import load_workload  # noqa: E402
 from autocomp.errors import ConfigError, TrustError  # noqa: E402
 from autocomp.targets.triton.connection import pool_of  # noqa: E402
+from autocomp.targets.triton.evaluator import task_of  # noqa: E402
 from autocomp.targets.triton.start.traced import operands  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
+from autocomp.targets.triton.worker.custom import custom_operation  # noqa: E402
 from autocomp.workload import Workload  # noqa: E402
 from tests.targets.triton.problems import MODULES, module_text  # noqa: E402
 
@@ -99,6 +102,13 @@ def test_a_kernel_that_leaves_out_a_parameter_is_refused(interpreter: TritonTarg
     workload = problem("row_norm")
     kernel = interpreter.starting_kernel(workload).replace("* norm_weight", "* 1.0")
     assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is not None
+
+
+def test_running_products_are_judged_on_factors_whose_products_stay_in_range(checkout: Path) -> None:
+    operation = custom_operation(json.dumps(task_of(problem("multiplied"))["custom"]))
+    random, wide = (operation.draw(kind, 1, "cpu")["x"].double().cumprod(1)[:, -1] for kind in ("random", "wide"))
+    assert bool((random < 1e-60).all())  # nothing, in float32
+    assert bool(((wide > 0.1) & (wide < 10.0)).all())
 
 
 def test_a_problem_runs_nothing_that_was_not_trusted(checkout: Path) -> None:

@@ -56,6 +56,8 @@ PARTLY = frozenset(
     ["slice", "select", "gather", "index", "index_select", "embedding"]
 )  # operators that read some elements
 PRODUCTS = frozenset({"mm", "bmm", "convolution"})
+FACTORS = frozenset({"prod", "cumprod"})  # operators that multiply many elements, and so leave the range of their type
+NEAR = 0.02  # standard deviation of the logarithm of factors whose products stay within it
 
 
 @dataclass(frozen=True)
@@ -243,11 +245,22 @@ class CustomOperation(Operation):
             with torch.random.fork_rng(devices=[] if device == "cpu" else [device]), torch.device(device):
                 torch.manual_seed(seed)
                 drawn = dict(zip(self.problem.inputs, self.problem.draw(), strict=True))
-                return {n: _widened(t) for n, t in drawn.items()} if kind == "wide" else drawn
+                if kind != "wide":
+                    return drawn
+                return {n: _near_one(t) if self._multiplies else _widened(t) for n, t in drawn.items()}
         if not self.ranges:
             return None
         generator = torch.Generator(device).manual_seed(seed)
         return {o.name: _ranged(o, kind, self.ranges.get(o.name, (-1.0, 1.0)), generator, device) for o in self.given}
+
+    @cached_property
+    def _multiplies(self) -> bool:
+        """True where random inputs say little, as products of many of them are zero, and those of different magnitudes
+        refuse right kernels: parts of a product overflow where the whole does not."""
+        try:
+            return any(node["op"] in FACTORS for node in self.document["nodes"])
+        except ConfigError:
+            return False
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -348,6 +361,10 @@ def _widened(tensor: Tensor) -> Tensor:
         return tensor
     rows = torch.rand((*tensor.shape[:-1], 1), device=tensor.device)
     return (tensor * torch.exp(WIDE * (2.0 * rows - 1.0))).to(tensor.dtype)
+
+
+def _near_one(tensor: Tensor) -> Tensor:
+    return torch.exp(NEAR * torch.randn_like(tensor)) if tensor.dtype.is_floating_point else tensor
 
 
 def _ranged(
