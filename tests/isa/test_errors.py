@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autocomp.errors import IsaError
@@ -83,3 +85,10 @@ def test_all_mistakes_at_once(golden) -> None:  # type: ignore[no-untyped-def]
   }
 """
     golden(error_of(HEAD + text + "}"))
+
+
+def test_call_forms_of_an_instruction_with_a_wrong_operand_are_no_errors_of_their_own() -> None:
+    text = Path(isa.load("tiny").path).read_text().replace("rows: TILE_ROWS", "row: TILE_ROWS")
+    with pytest.raises(IsaError) as refused:
+        isa.parse(text, "tiny.isa")
+    assert [fault.place.line for fault in refused.value.all if fault.place] == [31]

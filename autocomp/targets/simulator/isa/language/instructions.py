@@ -21,7 +21,7 @@ from autocomp.targets.simulator.isa.language.statements import (
     text_of,
 )
 from autocomp.targets.simulator.isa.language.streams import build_streams
-from autocomp.targets.simulator.isa.language.syntax import SyntaxTree
+from autocomp.targets.simulator.isa.language.syntax import FollowUpError, SyntaxTree
 from autocomp.targets.simulator.isa.model import Alias, EncodedField, Idiom, Instruction, Parameter, Procedure, Track
 from autocomp.targets.simulator.isa.tree import Expression, Name, Statement, Stream
 
@@ -44,6 +44,8 @@ def build_instruction(
             unknown(scope, cast(Token, rest[0]), "unit", unit, units)
     items = cast(list[SyntaxTree], rest[1:] if unit is not None else rest)
     parameters = _parameters(scope, cast(SyntaxTree, parameter_list))
+    if len(parameters) < len(cast(SyntaxTree, parameter_list).children):
+        scope.source.lose(str(token))
     inner = replace(scope, parameters={p.name: p for p in parameters})
     body: list[Statement] = []
     timing: dict[str, Expression] = {}
@@ -206,6 +208,8 @@ def _call_form(
     if str(name) not in known:
         unknown(scope, name, "instruction or call form", str(name), list(known))
     if len(call.children) - 1 not in known[str(name)]:
+        if scope.source.is_missing(str(name)):
+            raise FollowUpError(f"{name} has lost parameters", place=scope.source.of(call))
         wanted = " or ".join(str(count) for count in known[str(name)])
         fail(
             scope, call, f"{name} takes {wanted} argument{'s' if wanted != '1' else ''}, {len(call.children) - 1} given"

@@ -84,6 +84,10 @@ class Source:
         if not isinstance(error, FollowUpError) and not known and len(self.errors) < MAX_ERRORS:
             self.errors.append(error)
 
+    def lose(self, name: str) -> None:
+        """Mark a name of which a part has an error: what is said of the whole only follows from that."""
+        self._missing.add(name)
+
     def is_missing(self, name: str) -> bool:
         """True if the declaration of a name has an error."""
         return name in self._missing
