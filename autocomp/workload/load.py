@@ -74,7 +74,10 @@ def _read_beside(path: Path, key: str, name: str) -> str:
     file = folder / name
     if "\0" not in name and not file.resolve().is_relative_to(folder):
         raise ConfigError(f"{path}: key {key!r}: cannot read {file}: it lies outside of the folder of the workload")
-    return schema.read(file)
+    try:
+        return schema.read(file)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: key {key!r}: {error.message}") from None
 
 
 def _build(file: schema.File, path: Path) -> Workload:
