@@ -99,7 +99,7 @@ def offload(
     else:
         operation, laid = _multiplication(shape, weights, attributes, options)
     if operation is None:
-        raise Stays("no workload can say it: strides, dilations or paddings differ from side to side")
+        raise Stays("no workload can say it: it has other than two dimensions, or cuts pixels off")
     workload = _workload(operation, node, machine)
     result = shapes[node.output[0]]
     return Offload(

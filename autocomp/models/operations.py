@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autocomp.workload.convolution import joined
+
 Shape = tuple[int, ...]
 
 
@@ -32,7 +34,11 @@ class Operation:
     def name(self) -> str:
         """Kind and sizes, then the options that are not the usual ones."""
         words = [self.kind, *(f"{letter}{size}" for letter, size in self.dims)]
-        return "_".join([*words, *(f"{key}_{value}" for key, value in self.options)])
+        return "_".join([*words, *(f"{key}_{_word(value)}" for key, value in self.options)])
+
+
+def _word(value: Any) -> str:
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def gemm(a: Shape, b: Shape, options: Mapping[str, Any]) -> tuple[Operation, int] | None:
@@ -55,16 +61,21 @@ def convolution(
 ) -> Operation | None:
     """The convolution of image [N, C, H, W] with filters [K, C / groups, R, S] as one of images that lie with their
     channels last; one of a single tap is a matrix multiplication. None for what no workload can say: other than two
-    dimensions, and strides, dilations or paddings that differ from side to side."""
-    if len(image) != 4 or len(filters) != 4 or str(attributes.get("auto_pad", "NOTSET")) not in ("NOTSET", "VALID"):
-        return None
-    stride = _one(attributes.get("strides", (1, 1)))
-    dilation = _one(attributes.get("dilations", (1, 1)))
-    padding = _one(attributes.get("pads", (0, 0, 0, 0)))
-    groups = int(attributes.get("group", 1))
-    if stride is None or dilation is None or padding is None:
+    dimensions, and pixels cut off at the sides."""
+    if len(image) != 4 or len(filters) != 4:
         return None
     (images, channels, height, width), (count, _, taps, across) = image, filters
+    strides = [int(number) for number in attributes.get("strides", (1, 1))]
+    dilations = [int(number) for number in attributes.get("dilations", (1, 1))]
+    reaches = [dilation * (size - 1) + 1 for dilation, size in zip(dilations, (taps, across), strict=True)]
+    pads = [int(number) for number in attributes.get("pads", (0, 0, 0, 0))]
+    way = str(attributes.get("auto_pad", "NOTSET"))
+    if way != "NOTSET":
+        pads = _padding(way, (height, width), reaches, strides)
+    if min(pads) < 0:
+        return None
+    stride, dilation, padding = _joined(strides), _joined(dilations), _joined(pads)
+    groups = int(attributes.get("group", 1))
     if (taps, across, stride, padding, groups) == (1, 1, 1, 0, 1):
         dims = (("I", images * height * width), ("J", count), ("K", channels))
         return Operation("gemm", dims, _sorted(options))
@@ -75,9 +86,22 @@ def convolution(
     return Operation("conv2d", tuple(sizes), _sorted({**options, **unusual}))
 
 
-def _one(values: Sequence[int]) -> int | None:
-    """The value that all have, if they do."""
-    return int(values[0]) if len(set(values)) == 1 else None
+def _joined(values: Sequence[int]) -> int | tuple[int, ...]:
+    found = joined(values)
+    return tuple(found) if isinstance(found, list) else found
+
+
+def _padding(way: str, extents: Sequence[int], reaches: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """Pixels of 0 at the top, left, bottom and right, as ONNX defines `auto_pad`. VALID has none; the others give as
+    many results as the image has strides, and SAME_UPPER puts the odd pixel at the end."""
+    if way == "VALID":
+        return [0, 0, 0, 0]
+    needed = [
+        max(0, ((extent + stride - 1) // stride - 1) * stride + reach - extent)
+        for extent, reach, stride in zip(extents, reaches, strides, strict=True)
+    ]
+    less, more = [number // 2 for number in needed], [number - number // 2 for number in needed]
+    return [*less, *more] if way == "SAME_UPPER" else [*more, *less]
 
 
 def _sorted(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

@@ -284,10 +284,11 @@ def _convolution(line: _Line, options: Mapping[str, str]) -> Operation | None:
     groups = re.search(r"feature_group_count = (\d+)", line.text)
     if not re.search(r"batch_group_count = 1\b", line.text) and "batch_group_count" in line.text:
         return None
+    sides = _numbers(line.text, "pad") or [0, 0, 0, 0]  # before and after the rows, then the columns
     attributes = {
         "strides": _numbers(line.text, "stride") or [1, 1],
         "dilations": _numbers(line.text, "rhs_dilate") or [1, 1],
-        "pads": _numbers(line.text, "pad") or [0, 0, 0, 0],
+        "pads": [*sides[::2], *sides[1::2]],
         "group": int(groups[1]) if groups else 1,
     }
     as_image = tuple(image[seen.index(axis)] for axis in ("b", "f", "0", "1"))

@@ -85,7 +85,7 @@ class Library:
         family = self._families.get((_spec(accelerator, target), operation, tuple(sorted(shape))))
         if family is None:
             return None
-        options, parameters = options or {}, parameters or {}
+        options, parameters = _as_kept(options or {}), parameters or {}
         variants = family.variants(options, parameters)
         _require_numbers(operation, options, family.arguments)
         exact = family.exact(shape, variants)
@@ -120,10 +120,11 @@ class Library:
         if family is None:
             given, expected = ", ".join(sorted(shape)) or "none", " or ".join(", ".join(known) for known in names)
             return f"{operation} has the dimensions {expected}; the look-up gives {given}"
-        lacking = family.lacking(options or {}, parameters or {})
+        options, parameters = _as_kept(options or {}), parameters or {}
+        lacking = family.lacking(options, parameters)
         if lacking:
             return f"no schedule of {operation} for {machine} has {lacking}"
-        if not family.variants(options or {}, parameters or {}):
+        if not family.variants(options, parameters):
             return f"no one schedule of {operation} for {machine} has all that the look-up states"
         return f"there is a schedule of {operation} for {machine}: the look-up finds it"
 
@@ -301,6 +302,12 @@ def why_none(
     return _opened(tuple((root, _stamp(root)) for root in default_roots())).why_none(
         operation, shape, accelerator, target=target, options=options, parameters=parameters
     )
+
+
+def _as_kept(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as records have them: numbers for each side or direction are one number where they are equal."""
+    several = {name: list(value) for name, value in options.items() if isinstance(value, list | tuple)}
+    return {**options, **{name: found if len(set(found)) > 1 else found[0] for name, found in several.items() if found}}
 
 
 def _spec(accelerator: str | None, target: str | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,18 +31,25 @@ class Pooling:
 
 @dataclass(frozen=True)
 class Axis:
-    """One of the two directions of an image: `extent` pixels in, windows of `taps` of them, `results` windows."""
+    """One of the two directions of an image: `extent` pixels in, windows of `taps` of them, `results` windows. Zeros
+    come `before` the first pixel and `after` the last one."""
 
     extent: int
     taps: int
     stride: int
-    padding: int
+    before: int
+    after: int
     dilation: int
     pooling: Pooling | None
 
     @property
     def results(self) -> int:
-        return (self.extent + 2 * self.padding - self.dilation * (self.taps - 1) - 1) // self.stride + 1
+        return (self.padded - self.dilation * (self.taps - 1) - 1) // self.stride + 1
+
+    @property
+    def padded(self) -> int:
+        """Pixels with those of 0."""
+        return self.before + self.extent + self.after
 
     @property
     def pooled(self) -> int:
@@ -58,7 +65,7 @@ class Axis:
             starts = (p * pool.stride - pool.padding for p in range(self.pooled))
             wanted = {start + i for start in starts for i in range(pool.size)} & set(wanted)  # type: ignore[assignment]
         found = (
-            [(t, p * self.stride + t * self.dilation - self.padding) for t in range(self.taps)] for p in sorted(wanted)
+            [(t, p * self.stride + t * self.dilation - self.before) for t in range(self.taps)] for p in sorted(wanted)
         )
         return tuple(tuple((tap, pixel) for tap, pixel in window if 0 <= pixel < self.extent) for window in found)
 
@@ -115,11 +122,24 @@ def convolution(dims: Mapping[str, int], options: Mapping[str, Any]) -> Convolut
     """The convolution that a workload's sizes and options describe."""
     pooling = Pooling(**options["pool"]) if options["pool"] else None
 
-    def axis(extent: int, taps: int) -> Axis:
-        return Axis(extent, taps, options["stride"], options["padding"], options["dilation"], pooling)
-
-    rows, cols = axis(dims["H"], dims["R"]), axis(dims["W"], dims["S"])
+    strides, dilations, (top, left, bottom, right) = (
+        each(options["stride"], 2),
+        each(options["dilation"], 2),
+        each(options["padding"], 4),
+    )
+    rows = Axis(dims["H"], dims["R"], strides[0], top, bottom, dilations[0], pooling)
+    cols = Axis(dims["W"], dims["S"], strides[1], left, right, dilations[1], pooling)
     return Convolution(dims["N"], rows, cols, dims["C"], dims["K"], options["groups"])
+
+
+def each(option: int | Sequence[int], count: int) -> tuple[int, ...]:
+    """The values of an option that may be one number for all directions, or sides, of an image."""
+    return (option,) * count if isinstance(option, int) else tuple(option)
+
+
+def joined(values: Sequence[int]) -> int | list[int]:
+    """The option for values of all directions, or sides: one number where they are equal."""
+    return values[0] if len(set(values)) == 1 else list(values)
 
 
 def sums(shape: Convolution, images: Array, weights: Array) -> npt.NDArray[np.int64]:
@@ -151,8 +171,8 @@ def windows(shape: Convolution, images: Array, weights: Array) -> list[tuple[Arr
 
 
 def _padded(shape: Convolution, images: Array) -> Array:
-    margin = shape.rows.padding
-    return np.pad(images, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+    margins = ((axis.before, axis.after) for axis in (shape.rows, shape.cols))
+    return np.pad(images, ((0, 0), *margins, (0, 0)))
 
 
 def _taken(axis: Axis, tap: int) -> slice:

@@ -213,7 +213,7 @@ def _check_conv2d(shape: Convolution, path: Path) -> None:
         if axis.results < 1:
             raise ConfigError(
                 f"{path}: the filter reaches over {reach} pixels along {letter}, the image and its padding have "
-                f"{axis.extent + 2 * axis.padding}"
+                f"{axis.padded}"
             )
         if axis.pooling is not None and axis.pooled < 1:
             raise ConfigError(

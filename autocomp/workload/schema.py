@@ -9,18 +9,20 @@ from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 from typing_extensions import Self
 
 from autocomp.data import closest, decode, read_bytes, reason
 from autocomp.errors import ConfigError, Place
+from autocomp.workload.convolution import joined
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import Host
 from autocomp.yaml_text import read_yaml
 
-PositiveInt = Annotated[int, Field(strict=True, ge=1, le=1 << 20)]
-NonNegativeInt = Annotated[int, Field(strict=True, ge=0, le=1 << 20)]
+MOST = 1 << 20  # of sizes, counts and steps
+PositiveInt = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+NonNegativeInt = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Scale = Annotated[float, Field(allow_inf_nan=False, ge=-3.4e38, le=3.4e38)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Dtype = Literal[
@@ -139,15 +141,32 @@ class Pool(_Strict):
     padding: NonNegativeInt = 0
 
 
+def _numbers(least: int, *names: str) -> BeforeValidator:
+    """One number, or one for each of the names; equal ones become one."""
+
+    def checked(value: Any) -> int | list[int]:
+        values = value if isinstance(value, list) else [value]
+        right = not isinstance(value, list) or len(value) == len(names)
+        if not right or not all(type(number) is int and least <= number <= MOST for number in values):
+            raise ValueError(f"a whole number from {least} to {MOST}, or a list of such: [{', '.join(names)}]")
+        return joined(values)
+
+    return BeforeValidator(checked)
+
+
+Directions = Annotated[int | list[int], _numbers(1, "rows", "columns")]
+Sides = Annotated[int | list[int], _numbers(0, "top", "left", "bottom", "right")]
+
+
 class Conv2dFile(_ProductFile):
     """inp[N][H][W][C] and weights[R][S][C / groups][K] unless they have a layout, bias [1][K] of int32 or binary32,
     output [N][P][Q][K]."""
 
     operation: Literal["conv2d"]
     dims: Conv2dDims
-    stride: PositiveInt = 1
-    padding: NonNegativeInt = 0
-    dilation: PositiveInt = 1
+    stride: Directions = 1
+    padding: Sides = 0
+    dilation: Directions = 1
     groups: PositiveInt = 1
     bias: Literal["none", "row"] = "none"
     pool: Pool | None = None

@@ -74,5 +74,9 @@ def shapes(file: Path) -> Iterator[Shape]:
 def _name(document: dict[str, Any]) -> str:
     """Readable, and different for different operations, as in `gemm_I64_J64_K64_transpose_b_True`."""
     sizes = [f"{name}{size}" for name, size in document["dims"].items()]
-    others = [f"{key}_{value}" for key, value in document.items() if key not in ("operation", "dims")]
+    others = [f"{key}_{_word(value)}" for key, value in document.items() if key not in ("operation", "dims")]
     return "_".join([document["operation"], *sizes, *others])
+
+
+def _word(value: object) -> str:
+    return "x".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -252,7 +252,7 @@ class _Layer:
             operation, _ = gemm(shape, (weights.shape[1], weights.shape[0]), options) or (None, 0)
             laid = weights.T
         if operation is None:
-            raise _Stays("no workload can say it: strides, dilations or paddings differ from side to side")
+            raise _Stays("no workload can say it: it has other than two dimensions")
         workload = workloads.parse(operation.text(accelerator), Path(self.name))
         laid = np.ascontiguousarray(laid.numpy()).reshape(workload.tensors[1].shape)
         return Offload(self.name, "", "", workload, laid, bias, result, image)

@@ -167,16 +167,10 @@ def _convolution(call: relax.Call) -> dict[str, Any]:
         raise _Stays(f"its layouts are {attributes.data_layout} and {attributes.kernel_layout}, not NHWC and HWIO")
     _require_int8(call)
     image, filters = (_shape(argument) for argument in call.args)
-    sides = {
-        name: {int(value) for value in getattr(attributes, key)}
-        for name, key in (("stride", "strides"), ("padding", "padding"), ("dilation", "dilation"))
-    }
-    uneven = [name for name, values in sides.items() if len(values) != 1]
-    if uneven:
-        raise _Stays(f"its {uneven[0]} differs from side to side")
+    keys = {"stride": "strides", "padding": "padding", "dilation": "dilation"}  # top, left, bottom, right, as ours
+    sides = {name: [int(value) for value in getattr(attributes, key)] for name, key in keys.items()}
     dims = dict(zip("NHWC", image, strict=True)) | {"K": filters[3], "R": filters[0], "S": filters[1]}
-    equal = {name: values.pop() for name, values in sides.items()}
-    return {"operation": "conv2d", "dims": dims, **equal, "groups": int(attributes.groups)}
+    return {"operation": "conv2d", "dims": dims, **sides, "groups": int(attributes.groups)}
 
 
 def _require_int8(call: relax.Call) -> None:

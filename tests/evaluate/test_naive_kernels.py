@@ -16,6 +16,7 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator, bound, peak_multiply_accumulates
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, load, parse
+from autocomp.workload.convolution import each
 
 MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny", "gemmini:fp32")}
 
@@ -91,6 +92,11 @@ def test_a_machine_without_such_elements_is_named(machine: str, dtype: str) -> N
         starting_kernel(parse(text, Path("w.yaml")), MACHINES[machine])
 
 
+def either(number: st.SearchStrategy[int], count: int) -> st.SearchStrategy[int | list[int]]:
+    """One number for all directions, or sides, of an image, or one for each."""
+    return number | st.lists(number, min_size=count, max_size=count)
+
+
 convolutions = st.fixed_dictionaries(
     {
         "N": st.integers(1, 2),
@@ -100,9 +106,9 @@ convolutions = st.fixed_dictionaries(
         "K": st.integers(1, 9),
         "R": st.integers(1, 3),
         "S": st.integers(1, 3),
-        "stride": st.integers(1, 3),
-        "padding": st.integers(0, 2),
-        "dilation": st.integers(1, 2),
+        "stride": either(st.integers(1, 3), 2),
+        "padding": either(st.integers(0, 2), 4),
+        "dilation": either(st.integers(1, 2), 2),
         "groups": st.sampled_from([1, 1, 2, 3]),
         "bias": st.sampled_from(["none", "row"]),
         "activation": st.sampled_from(["none", "relu"]),
@@ -119,8 +125,8 @@ def conv2d(machine: str, chosen: dict[str, Any]) -> Workload:
     """The workload of sizes and options; filters are widened to fit the groups, images to fit filters and windows."""
     sizes = {letter: chosen[letter] for letter in "NHWCKRS"}
     pool = chosen.get("pool")
-    for pixels, taps in ("HR", "WS"):
-        reach = chosen.get("dilation", 1) * (sizes[taps] - 1) + 1 + (pool["size"] - 1 if pool else 0) * 3
+    for pixels, taps, dilation in zip("HW", "RS", each(chosen.get("dilation", 1), 2), strict=True):
+        reach = dilation * (sizes[taps] - 1) + 1 + (pool["size"] - 1 if pool else 0) * 3
         sizes[pixels] = max(sizes[pixels], reach)
     for letter in "CK":
         sizes[letter] *= chosen.get("groups", 1)

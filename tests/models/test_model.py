@@ -7,6 +7,7 @@ import math
 import sys
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import onnx
@@ -127,11 +128,31 @@ def test_convolutions_in_all_three_quantised_forms_are_one_group(tmp_path: Path)
 
 
 def test_a_convolution_that_no_workload_can_say_stays_on_the_host_at_its_multiply_accumulates(tmp_path: Path) -> None:
-    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[0, 0, 1, 1])]
-    inputs, outputs = [("x", TensorProto.FLOAT, [1, 3, 8, 8])], [("y", TensorProto.FLOAT, [1, 4, 7, 7])]
-    model = import_model(save(tmp_path, nodes, inputs, outputs, {"w": np.zeros((4, 3, 3, 3), np.float32)}))
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
+    inputs, outputs = [("x", TensorProto.FLOAT, [1, 3, 8, 8, 8])], [("y", TensorProto.FLOAT, [1, 4, 6, 6, 6])]
+    model = import_model(save(tmp_path, nodes, inputs, outputs, {"w": np.zeros((4, 3, 3, 3, 3), np.float32)}))
     assert not model.operations
-    assert [(h.name, h.work) for h in model.host] == [("Conv", 4 * 7 * 7 * 27)]
+    assert [(h.name, h.work) for h in model.host] == [("Conv", 4 * 6 * 6 * 6 * 81)]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "results", "options"),
+    [
+        ({"pads": [0, 0, 1, 1], "strides": [2, 2]}, (4, 4), {"padding": (0, 0, 1, 1), "stride": 2}),
+        ({"auto_pad": "SAME_UPPER", "strides": [2, 2]}, (4, 4), {"padding": (0, 0, 1, 1), "stride": 2}),
+        ({"auto_pad": "SAME_LOWER", "strides": [2, 2]}, (4, 4), {"padding": (1, 1, 0, 0), "stride": 2}),
+        ({"auto_pad": "SAME_UPPER"}, (8, 8), {"padding": 1}),
+        ({"auto_pad": "VALID", "strides": [2, 1]}, (3, 6), {"stride": (2, 1)}),
+    ],
+)
+def test_sides_and_directions_of_a_convolution_may_differ(
+    tmp_path: Path, attributes: dict[str, Any], results: tuple[int, int], options: dict[str, Any]
+) -> None:
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], **attributes)]
+    inputs, outputs = [("x", TensorProto.FLOAT, [1, 3, 8, 8])], [("y", TensorProto.FLOAT, [1, 4, *results])]
+    model = import_model(save(tmp_path, nodes, inputs, outputs, {"w": np.zeros((4, 3, 3, 3), np.float32)}))
+    dims = tuple(zip("NHWCKRS", (1, 8, 8, 3, 4, 3, 3), strict=True))
+    assert dict(model.operations) == {Operation("conv2d", dims, tuple(sorted(options.items()))): 1}
 
 
 def test_attention_multiplies_once_for_each_head(tmp_path: Path) -> None:

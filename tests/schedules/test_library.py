@@ -170,6 +170,20 @@ def test_a_record_with_an_option_that_nobody_asked_for_is_no_exact_match() -> No
     assert (match.distance, match.exact, match.assumed) == (0, False, {"bias": "row"})
 
 
+@pytest.mark.parametrize(("asked", "found"), [((0, 1), True), ([0, 1], True), ([1, 1], False), (1, False)], ids=str)
+def test_an_option_may_be_a_number_for_each_side(asked: object, found: bool) -> None:
+    library = Library([stored(bias=[0, 1], I=4, J=4, K=4)])  # type: ignore[arg-type]
+    match = library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy", options={"bias": asked})
+    assert (match is not None) == found
+
+
+def test_equal_numbers_for_each_side_are_one_number() -> None:
+    library = Library([stored(bias=1, I=4, J=4, K=4)])  # type: ignore[arg-type]
+    match = library.lookup("gemm", {"I": 4, "J": 4, "K": 4}, "toy", options={"bias": [1, 1]})
+    assert match is not None
+    assert match.exact
+
+
 @pytest.mark.parametrize(
     ("question", "reason"),
     [

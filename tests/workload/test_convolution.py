@@ -20,6 +20,12 @@ from autocomp.workload.reference import bounds as reference_bounds
 
 DIMS = {"N": 1, "H": 5, "W": 6, "C": 4, "K": 6, "R": 3, "S": 2}
 
+
+def either(number: st.SearchStrategy[int], count: int) -> st.SearchStrategy[int | list[int]]:
+    """One number for all directions, or sides, of an image, or one for each."""
+    return number | st.lists(number, min_size=count, max_size=count)
+
+
 sizes = st.fixed_dictionaries(
     {
         "N": st.integers(1, 2), "H": st.integers(1, 7), "W": st.integers(1, 7), "C": st.integers(1, 3),
@@ -28,9 +34,9 @@ sizes = st.fixed_dictionaries(
 )  # fmt: skip
 shapes = st.fixed_dictionaries(
     {
-        "stride": st.integers(1, 3),
-        "padding": st.integers(0, 3),
-        "dilation": st.integers(1, 2),
+        "stride": either(st.integers(1, 3), 2),
+        "padding": either(st.integers(0, 3), 4),
+        "dilation": either(st.integers(1, 2), 2),
         "groups": st.sampled_from([1, 2]),
         "bias": st.sampled_from(["none", "row"]),
         "activation": st.sampled_from(["none", "relu"]),
@@ -58,21 +64,30 @@ class ByHand:
 
     def __init__(self, workload: Workload, arrays: dict[str, np.ndarray]) -> None:
         self.dims, self.options, self.arrays = workload.dims, workload.options, arrays
+        self.top, self.left, self.bottom, self.right = self.each("padding", 4)
+        (self.down, self.along), (self.tall, self.wide) = self.each("stride", 2), self.each("dilation", 2)
         self.products: set[tuple[int, ...]] = set()
         self.pixels: set[tuple[int, ...]] = set()
         self.weights: set[tuple[int, ...]] = set()
 
-    def extent(self, pixels: int, taps: int) -> int:
-        span = pixels + 2 * self.options["padding"] - self.options["dilation"] * (taps - 1)
-        return (span - 1) // self.options["stride"] + 1
+    def each(self, option: str, count: int) -> list[int]:
+        value = self.options[option]
+        return value if isinstance(value, list) else [value] * count
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        dims = self.dims
+        high = dims["H"] + self.top + self.bottom - self.tall * (dims["R"] - 1)
+        wide = dims["W"] + self.left + self.right - self.wide * (dims["S"] - 1)
+        return (high - 1) // self.down + 1, (wide - 1) // self.along + 1
 
     def result(self, n: int, p: int, q: int, k: int) -> int:
         dims, options, total = self.dims, self.options, 0
         depth, filters = dims["C"] // options["groups"], dims["K"] // options["groups"]
         for r in range(dims["R"]):
             for s in range(dims["S"]):
-                y = p * options["stride"] + r * options["dilation"] - options["padding"]
-                x = q * options["stride"] + s * options["dilation"] - options["padding"]
+                y = p * self.down + r * self.tall - self.top
+                x = q * self.along + s * self.wide - self.left
                 if not (0 <= y < dims["H"] and 0 <= x < dims["W"]):
                     continue
                 for c in range(depth):
@@ -91,7 +106,7 @@ class ByHand:
         pool = self.options["pool"]
         if pool is None:
             return self.result(n, p, q, k)
-        high, wide = self.extent(self.dims["H"], self.dims["R"]), self.extent(self.dims["W"], self.dims["S"])
+        high, wide = self.extents
         values = []
         for i in range(pool["size"]):
             for j in range(pool["size"]):
@@ -120,6 +135,10 @@ def test_the_reference_and_the_work_are_those_of_the_definition(
     assert workload.unused_bytes == arrays["inp"].nbytes + arrays["weights"].nbytes - read
 
 
+def test_sides_that_are_equal_are_one_number() -> None:
+    assert conv2d(DIMS, padding=[1, 1, 1, 1], stride=[2, 2]).options == conv2d(DIMS, padding=1, stride=2).options
+
+
 def test_tensors_stand_in_signature_order() -> None:
     workload = conv2d(DIMS, bias="row", stride=2, padding=1, groups=2, pool={"size": 2, "stride": 1})
     assert [(t.name, t.dtype, t.shape, t.role) for t in workload.tensors] == [
@@ -145,7 +164,12 @@ def test_pixels_that_a_stride_leaves_out_are_not_part_of_the_work() -> None:
         ({"pool": {"size": 2, "stride": 1, "padding": 2}}, "key 'pool.padding': found 2, expected less than"),
         ({"pool": {"size": 2}}, "key 'pool.stride' is missing"),
         ({"pool": {"size": 2, "strides": 1}}, "did you mean 'stride'"),
-        ({"padding": -1}, "key 'padding': found -1, expected greater than or equal to 0"),
+        (
+            {"padding": -1},
+            "key 'padding': found -1, expected a whole number from 0 to 1048576, or a list",
+        ),
+        ({"padding": [1, 1]}, "key 'padding': found [1, 1], expected a whole number from 0"),
+        ({"stride": [1, 0]}, "key 'stride': found [1, 0], expected a whole number from 1"),
         ({"paddding": 1}, "did you mean 'padding'"),
         ({"bias": "full"}, "key 'bias': found 'full', expected one of: 'none' or 'row'"),
     ],

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from autocomp.workload.convolution import convolution
 from autocomp.workload.layout import OPERANDS
 from autocomp.workload.model import Workload
 
@@ -79,15 +80,14 @@ def _stored(options: Mapping[str, Any]) -> Iterator[str]:
 
 def _convolution(workload: Workload) -> list[str]:
     dims, options = workload.dims, workload.options
-    groups, padding = options["groups"], options["padding"]
+    shape, groups = convolution(dims, options), options["groups"]
     depth, filters = dims["C"] // groups, dims["K"] // groups
     channel = "c" if groups == 1 else _group(filters, depth)
-    before = f" - {padding}" if padding else ""
     row, column = (
-        f"{_times(window, options['stride'])} + {_times(tap, options['dilation'])}{before}"
-        for window, tap in (("p", "r"), ("q", "s"))
+        f"{_times(window, axis.stride)} + {_times(tap, axis.dilation)}" + (f" - {axis.before}" if axis.before else "")
+        for axis, window, tap in ((shape.rows, "p", "r"), (shape.cols, "q", "s"))
     )
-    zeros = "; pixels outside the image are 0" if padding else ""
+    zeros = "; pixels outside the image are 0" if options["padding"] else ""
     active = _active("sum", options, "bias[0][k]")
     pool = options["pool"]
     formula, arithmetic = _result(active, workload)

@@ -14,9 +14,10 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.convolution_tiles import Shape, Side
 from autocomp.targets.simulator.start.fold import folded
 from autocomp.targets.simulator.start.idioms import c_type, fill
-from autocomp.targets.simulator.start.library import convolution_holes
+from autocomp.targets.simulator.start.library import convolution_holes, one_for_all
 from autocomp.targets.simulator.start.naive import gemm_holes, tiled_gemm
 from autocomp.targets.simulator.start.naive_convolution import convolution_loops
+from autocomp.workload.convolution import Axis, convolution
 from autocomp.workload.model import TensorSpec, Workload
 
 OPERATIONS = ("gemm", "conv2d")
@@ -57,7 +58,7 @@ def _refused_windows(workload: Workload) -> list[str]:
     conditions = ["S != R"] if pooling is not None else []  # only the vendor's routines pool
     conditions += [f"{channels} % {groups} != 0" for channels in "CK" if groups > 1]
     for extent in SIDES:
-        conditions.append(f"{extent} + {2 * options['padding']} < {_reach(workload, extent)}")
+        conditions.append(f"{extent} + {_margin(workload, extent)} < {_reach(workload, extent)}")
         if pooling is not None:
             conditions.append(f"{_results(workload, extent)} + {2 * pooling['padding']} < {pooling['size']}")
     return conditions
@@ -80,13 +81,25 @@ def _depth(workload: Workload) -> str:
 
 def _reach(workload: Workload, extent: str) -> str:
     """Pixels that a filter covers."""
-    return f"{workload.options['dilation']} * ({SIDES[extent]} - 1) + 1"
+    return f"{_axis(workload, extent).dilation} * ({SIDES[extent]} - 1) + 1"
 
 
 def _results(workload: Workload, extent: str) -> str:
     """Results along an axis before pooling, as `autocomp.workload.convolution.Axis` counts them."""
-    options = workload.options
-    return f"({extent} + {2 * options['padding']} - ({_reach(workload, extent)})) / {options['stride']} + 1"
+    stride = _axis(workload, extent).stride
+    return f"({extent} + {_margin(workload, extent)} - ({_reach(workload, extent)})) / {stride} + 1"
+
+
+def _margin(workload: Workload, extent: str) -> int:
+    """Pixels of 0 on both sides."""
+    axis = _axis(workload, extent)
+    return axis.before + axis.after
+
+
+def _axis(workload: Workload, extent: str) -> Axis:
+    """The axis of an extent. Its sizes are those of the workload, which do not matter."""
+    shape = convolution(workload.dims, workload.options)
+    return shape.rows if extent == "H" else shape.cols
 
 
 def _gemm(workload: Workload, accelerator: Accelerator, head: str, given: Mapping[str, str]) -> str:
@@ -103,13 +116,13 @@ def _gemm(workload: Workload, accelerator: Accelerator, head: str, given: Mappin
 
 
 def _convolution(workload: Workload, accelerator: Accelerator, head: str, given: Mapping[str, str]) -> str:
-    """The vendor's routine for square filters without groups; the loops for others, and on machines without one."""
-    pooled, grouped = workload.options["pool"] is not None, workload.options["groups"] != 1
-    has_routine = accelerator.idiom("conv_library") is not None and not grouped
+    """The vendor's routine for square filters and what it has; the loops for others, and on machines without one."""
+    pooled, suits = workload.options["pool"] is not None, one_for_all(workload)
+    has_routine = accelerator.idiom("conv_library") is not None and suits
     if has_routine and pooled:
         return _finished(workload, f"{head} {{ {_convolution_by_library(workload, accelerator, given)} }}")
     if pooled:
-        reason = "has no groups" if grouped else "is missing (idiom 'conv_library')"
+        reason = "is missing (idiom 'conv_library')" if suits else "has no groups, and treats all sides alike"
         raise ConfigError(f"the routine of {accelerator.full_name} that convolves and pools with any size {reason}")
     body = "\n".join(_convolution_by_tiles(workload, accelerator, given))
     if has_routine:
@@ -125,10 +138,10 @@ def _convolution_by_library(workload: Workload, accelerator: Accelerator, given:
 
 def _convolution_by_tiles(workload: Workload, accelerator: Accelerator, given: Mapping[str, str]) -> list[str]:
     extents = {**_extents(workload), "bias": ("1", "K")}
-    stride, padding, dilation = (workload.options[name] for name in ("stride", "padding", "dilation"))
     rows, cols = (
-        Side(extent, taps, f"({_results(workload, extent)})", stride, padding, dilation)
+        Side(extent, taps, f"({_results(workload, extent)})", axis.stride, axis.before, axis.after, axis.dilation)
         for extent, taps in SIDES.items()
+        for axis in [_axis(workload, extent)]
     )
 
     def at(tensor: str, subscripts: Sequence[str]) -> str:

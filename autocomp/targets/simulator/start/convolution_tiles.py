@@ -49,8 +49,13 @@ class Side:
     taps: Extent
     results: Extent
     stride: int
-    padding: int
+    before: int
+    after: int
     dilation: int
+
+    @property
+    def padded(self) -> bool:
+        return self.before > 0 or self.after > 0
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Shape:
     @classmethod
     def of(cls, found: Convolution) -> Shape:
         rows, cols = (
-            Side(axis.extent, axis.taps, axis.results, axis.stride, axis.padding, axis.dilation)
+            Side(axis.extent, axis.taps, axis.results, axis.stride, axis.before, axis.after, axis.dilation)
             for axis in (found.rows, found.cols)
         )
         return cls(found.images, rows, cols, found.channels, found.filters, found.groups)
@@ -112,9 +117,9 @@ class Tiles:
     ) -> Tiles:
         size = tile_of(workload, accelerator)
         check_operands(workload, accelerator)
-        padded = shape.cols.padding > 0
-        if padded and not rows_lie_apart(accelerator, "gemm_tile"):
+        if shape.cols.padded and not rows_lie_apart(accelerator, "gemm_tile"):
             size = (1, *size[1:])  # one pixel is inside the image or outside
+        padded = shape.rows.padded or shape.cols.padded
         first = first_values(workload, accelerator, size) if padded else FirstValues()
         holes = _facts(workload, shape) | _layouts(workload, accelerator, size) | _pointers(workload, shape, result, at)
         holes |= {"has_bias": boolean(workload.options["bias"] != "none")} | {**first.holes, **given}
@@ -159,13 +164,12 @@ class Tiles:
     def sums(self, tile: str, whole: bool = True) -> list[str]:
         """The sums of one tile of pixels and filters, over all taps and channels; `whole` rows of pixels are walked."""
         shape, size = self.shape, self.size
-        padded = shape.cols.padding > 0
         depth, declared = tile_extent("depth", "c", shape.depth, size[2])
         rows, cols = self.holes["rows"] if whole else "rows", self.holes["cols"]
-        taken = "pixels" if padded else rows
+        taken = "pixels" if shape.cols.padded else rows
         holes = self.holes | {"rows": rows, "c_tile": tile}
         inner = product_sizes(taken, cols, depth, self.holes)
-        if padded and size[0] > 1:
+        if shape.cols.padded and size[0] > 1:
             inner["c_tile"] = f"{tile} + {times('first_pixel', self.step)}"
         begin = [fill(self.accelerator, "gemm_begin", holes)]
         if self.first.product:
@@ -175,12 +179,12 @@ class Tiles:
         return [
             *begin,
             loop("r", shape.rows.taps),
-            _row_inside(shape.rows) if padded else "",
+            _row_inside(shape.rows) if shape.rows.padded else "",
             loop("s", shape.cols.taps),
-            _pixels_inside(shape.cols, rows) if padded else "",
+            _pixels_inside(shape.cols, rows) if shape.cols.padded else "",
             loop("c", shape.depth, size[2]) + declared,
             fill(self.accelerator, "gemm_tile", holes | inner),
-            "} } }" + (" } }" if padded else ""),
+            "} } }" + " }" * (shape.rows.padded + shape.cols.padded),
         ]
 
 
@@ -216,11 +220,11 @@ def _layouts(workload: Workload, accelerator: Accelerator, size: tuple[int, int,
 
 
 def _pointers(workload: Workload, shape: Shape, result: str, at: At) -> dict[str, str]:
-    padded, grouped = shape.cols.padding > 0, shape.groups > 1
+    grouped = shape.groups > 1
     channel = f"{times('g', shape.depth)} + c" if grouped else "c"
     filter_ = f"{times('g', shape.filters_each)} + k" if grouped else "k"
-    row = "y" if padded else _pixel("p", "r", shape.rows)
-    col = f"x + {times('first_pixel', shape.cols.stride)}" if padded else _pixel("q", "s", shape.cols)
+    row = "y" if shape.rows.padded else _pixel("p", "r", shape.rows)
+    col = f"x + {times('first_pixel', shape.cols.stride)}" if shape.cols.padded else _pixel("q", "s", shape.cols)
     return {
         "A": at("inp", ("n", row, col, channel)),
         "B": at("weights", ("r", "s", "c", filter_)),
@@ -233,7 +237,7 @@ def _pointers(workload: Workload, shape: Shape, result: str, at: At) -> dict[str
 
 def _pixel(result: str, tap: str, side: Side) -> str:
     """Where a tap of a result meets the image; negative or too large in the padding."""
-    margin = f" - {side.padding}" if side.padding else ""
+    margin = f" - {side.before}" if side.before else ""
     return f"{times(result, side.stride)} + {times(tap, side.dilation)}{margin}"
 
 

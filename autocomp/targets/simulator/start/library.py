@@ -34,13 +34,19 @@ def _gemm(workload: Workload) -> Mapping[str, str]:
 
 
 def _convolution(workload: Workload) -> Mapping[str, str] | None:
-    """The holes of `conv_library`; None for rectangular filters and for groups, which have no hole."""
+    """The holes of `conv_library`; None for what has no hole, as `one_for_all` says, and rectangular filters."""
     dims = workload.dims
     shape = convolution(dims, workload.options)
-    if dims["R"] != dims["S"] or shape.groups != 1:
+    if dims["R"] != dims["S"] or not one_for_all(workload):
         return None
     results = {"size_p": str(shape.rows.results), "size_q": str(shape.cols.results)}
     return {**convolution_holes(workload), **_sizes(workload), **results}
+
+
+def one_for_all(workload: Workload) -> bool:
+    """True without groups, and where strides, dilations and paddings do not differ from side to side."""
+    options = workload.options
+    return options["groups"] == 1 and all(isinstance(options[n], int) for n in ("stride", "padding", "dilation"))
 
 
 def convolution_holes(workload: Workload) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.idioms import AbsentError, boolean, known_options, tile_of
+from autocomp.workload.convolution import each
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.layout import Layout, operand_layouts
 from autocomp.workload.model import Workload
@@ -91,14 +92,15 @@ def image_operand(workload: Workload, accelerator: Accelerator, layout: Layout, 
     Raises AbsentError for other layouts.
     """
     size = data_type(workload.tensors[0].dtype).bytes(1)
-    across, along = layout.step("W", int(workload.options["stride"])), layout.step("C", 1, depth)
+    _, stride = each(workload.options["stride"], 2)
+    across, along = layout.step("W", stride), layout.step("C", 1, depth)
     if along is not None and along <= 1 and across is not None:
         return {"stride_a": str(size * across)}
     if across is not None and across <= 1 and along is not None:
         return {"stride_a": str(size * along), **_transposed(accelerator, "transpose_a")}
     raise AbsentError(
         f"no starting kernel for {workload.name!r} can be made: with `layout: {{inp: {layout}}}` neither {depth} "
-        f"channels nor the pixels of a row, {workload.options['stride']} apart, lie side by side",
+        f"channels nor the pixels of a row, {stride} apart, lie side by side",
         hint="store channels last, as `N H W C`, or pixels last, as `N C H W`",
     )
 
