@@ -122,7 +122,7 @@ def _convolution(workload: Workload, accelerator: Accelerator, head: str, given:
     if has_routine and pooled:
         return _finished(workload, f"{head} {{ {_convolution_by_library(workload, accelerator, given)} }}")
     if pooled:
-        reason = "is missing (idiom 'conv_library')" if suits else "has no groups, and treats all sides alike"
+        reason = "is missing (idiom 'conv_library')" if suits else "has no groups, and no sides that differ"
         raise ConfigError(f"the routine of {accelerator.full_name} that convolves and pools with any size {reason}")
     body = "\n".join(_convolution_by_tiles(workload, accelerator, given))
     if has_routine:
