@@ -51,9 +51,31 @@ def make_console(stream: TextIO | None = None, plain: bool = False) -> Console:
     return PlainConsole(file=stream, highlight=False, markup=False, emoji=False)
 
 
+def _around_carets(lines: Sequence[str], width: int) -> Iterator[str]:
+    """The lines, each that has carets below cut to the width, and the carets moved with it."""
+    at = 0
+    while at < len(lines):
+        line, carets = lines[at], lines[at + 1] if at + 1 < len(lines) else ""
+        at += 1
+        if len(line) <= width or set(carets.strip()) != {"^"}:
+            yield line
+            continue
+        margin = len(line) - len(line.lstrip())
+        room = max(2, width - margin)
+        body, first = line.strip(), len(carets) - len(carets.lstrip()) - margin
+        start = max(0, min(first - room // 2, len(body) - room))
+        shown = body[start : start + room]
+        shown = ("…" if start else shown[:1]) + shown[1:]
+        shown = shown[:-1] + ("…" if start + room < len(body) else shown[-1:])
+        yield " " * margin + shown
+        yield (" " * (margin + first - start) + carets.strip())[:width]
+        at += 1
+
+
 def wrapped(text: str, width: int, indent: str = "") -> Iterator[str]:
-    """Lines of at most `width` characters; a word that is longer stays whole. Lines keep their own indentation."""
-    for line in text.split("\n"):
+    """Lines of at most `width` characters; a word that is longer stays whole. Lines keep their own indentation. Of a
+    source line that carets point at, the part around them is shown."""
+    for line in _around_carets(text.split("\n"), width - len(indent)):
         own = indent + " " * (len(line) - len(line.lstrip()))
         parts = textwrap.wrap(line.strip(), max(1, width - len(own)), break_long_words=False, break_on_hyphens=False)
         yield from (own + part for part in parts or [""])

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autocomp.printable import printable
-from autocomp.report.terminal import PlainConsole, make_console
+from autocomp.report.terminal import PlainConsole, make_console, wrapped
 
 HOSTILE = {
     "a title": "\x1b]0;owned\x07",
@@ -59,3 +59,22 @@ def test_what_is_printable_has_no_control_characters_and_stays_as_it_is(text: st
     assert all(c in "\n\t" or (ord(c) >= 0x20 and not 0x7F <= ord(c) <= 0x9F) for c in shown)
     assert printable(shown) == shown
     shown.encode()
+
+
+def test_carets_stay_below_what_they_point_at_however_narrow_the_text_is() -> None:
+    line = "    for (int i = 0; i < 4; i++) { lode_tile(&A[0][0], 0, 4, 4, 4); fence(); }"
+    carets = " " * line.index("lode") + "^^^^^^^^^"
+    for width in (200, 60, 40, 25):
+        first, second, last = wrapped(f"{line}\n{carets}\nunknown function", width)
+        assert first[second.index("^") : second.index("^") + 9] == "lode_tile"
+        assert max(len(first), len(second)) <= width
+        assert last == "unknown function"
+
+
+@given(st.text(alphabet="ab ", min_size=1, max_size=60), st.integers(0, 59), st.integers(1, 30), st.integers(8, 80))
+def test_any_place_of_any_line_is_pointed_at(text: str, place: int, length: int, width: int) -> None:
+    line, place = f"    {text}.", min(place, len(text))
+    first, second = wrapped(f"{line}\n{' ' * (4 + place)}{'^' * length}", width)
+    at = second.index("^")
+    assert first[at : at + 1] in (line[4 + place], "…")
+    assert len(first) <= width
