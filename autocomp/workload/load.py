@@ -12,7 +12,7 @@ from typing import Any
 
 from autocomp.data import find
 from autocomp.errors import ConfigError
-from autocomp.workload import schema
+from autocomp.workload import parsing, schema
 from autocomp.workload.convolution import Convolution, convolution
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.layout import Layout, operand_layouts
@@ -34,7 +34,7 @@ def load(
     `overrides` are parameters of the machine and win over the file's own `set`. Raises ConfigError.
     """
     path = find("workloads", str(name_or_path), ".yaml", extra_paths)
-    return parse(schema.read(path), path, overrides)
+    return parse(parsing.read(path), path, overrides)
 
 
 def parse(
@@ -42,7 +42,7 @@ def parse(
 ) -> Workload:
     """The workload that `text` describes; `path` names it in messages and is where the files that it names are looked
     up, unless `read` gives their texts."""
-    file = schema.parse(text, str(path))
+    file = parsing.parse(text, str(path))
     workload = _build(file, path)
     names = {"kernel": file.kernel}
     if isinstance(file, schema.CustomFile):
@@ -75,7 +75,7 @@ def _read_beside(path: Path, key: str, name: str) -> str:
     if "\0" not in name and not file.resolve().is_relative_to(folder):
         raise ConfigError(f"{path}: key {key!r}: cannot read {file}: it lies outside of the folder of the workload")
     try:
-        return schema.read(file)
+        return parsing.read(file)
     except ConfigError as error:
         raise ConfigError(f"{path}: key {key!r}: {error.message}") from None
 

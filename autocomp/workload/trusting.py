@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autocomp import trust
 from autocomp.errors import TrustError
-from autocomp.workload import schema
+from autocomp.workload import parsing
 from autocomp.workload.model import Workload
 
 
@@ -24,7 +24,7 @@ def as_trusted(workload: Workload, say: bool = False) -> Workload:
 
 def reference_that_runs(file: Path, say: bool) -> str:
     """The text of a Python file that the user trusts; with `say` they do now. Raises TrustError."""
-    text = schema.read(file)
+    text = parsing.read(file)
     if say:
         trust.trust("code", text.encode(), str(file))
     if not trust.is_trusted("code", text.encode()):
