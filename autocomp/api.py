@@ -218,7 +218,13 @@ def _problem(workload: Workload | str, target: Target | str | None) -> tuple[Wor
 
 
 def _text(kernel: str | Path) -> str:
-    return decode(read_regular(kernel), str(kernel), KernelError) if isinstance(kernel, Path) else kernel
+    if isinstance(kernel, Path):
+        return decode(read_regular(kernel), str(kernel), KernelError)
+    if kernel.strip() and "(" not in kernel:
+        raise ConfigError(
+            f"{kernel[:80]!r} is not the text of a kernel", hint="name a file by its path: Path('kernel.c')"
+        )
+    return kernel
 
 
 def _ignore(message: str) -> None:

@@ -85,3 +85,8 @@ assert callable(autocomp.search) and autocomp.Options is Options
 def test_nothing_is_imported_before_it_is_used_and_search_stays_the_function() -> None:
     done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_name_of_a_file_is_not_taken_for_the_text_of_a_kernel() -> None:
+    with pytest.raises(autocomp.AutocompError, match=r"'kernel\.c' is not the text of a kernel"):
+        autocomp.evaluate("kernel.c", "tiny_gemm")
