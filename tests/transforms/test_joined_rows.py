@@ -87,6 +87,15 @@ def test_rows_of_several_images_are_joined_image_by_image() -> None:
     assert cycles(workload, lowered)
 
 
+def test_rows_are_joined_where_a_filter_has_one_tap() -> None:
+    """One tile holds all filters, so either factor fits as the left one."""
+    dims = {"N": 1, "H": 6, "W": 6, "C": 16, "K": 32, "R": 1, "S": 1}
+    workload = parse(yaml.safe_dump({"operation": "conv2d", "dims": dims, **NEURONCORE}), Path("conv.yaml"))
+    facts = analysed(workload)
+    assert raised_of(facts).computation.left.tensor.name == "inp"
+    assert cycles(workload, _scheduled(facts, {"tile": {"n": 3}})) < cycles(workload, facts)
+
+
 def test_rows_are_joined_up_to_what_commands_cover() -> None:
     """A tile of 32 partitions holds five rows of six pixels."""
     raised = raised_of(analysed(convolution(NEURONCORE)))

@@ -271,6 +271,16 @@ def _named(operand: str, chain: Sequence[Role]) -> tuple[Role, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class _Sides:
+    """The factors in an order, by name, with the coordinates of products and their extents."""
+
+    order: tuple[str, ...]
+    operands: Mapping[str, Operand]
+    known: dict[str, Column]
+    extents: dict[str, int]
+
+
 class _Fit:
     """Coordinates of tiles, from their places in tensors."""
 
@@ -314,27 +324,31 @@ class _Fit:
         return Operand(tensor, tuple(subscripts)), found
 
     def _fitted(self, factors: Sequence[tuple[Column, Column]]) -> tuple[tuple[str, ...], Mapping[str, Operand]]:
-        """The two factors along the coordinates: the left one, which has the rows of the result, and the right one."""
-        failure: NotApplicable | None = None
+        """The two factors along the coordinates: the left one, which has the rows of the result, and the right one.
+        Where both may be either, the left one has what is neither rows nor columns, as lines of an image."""
+        found, failures = list[_Sides](), list[NotApplicable]()
         for order in (("left", "right"), ("right", "left")):
-            named = dict(zip(order, factors, strict=True))
-            known, extents = dict(self.of_products), dict(self.extents)
-            names = iter(_REDUCED)
             try:
-                right = self._operand(named["right"], known, extents, names)
-                left = self._operand(named["left"], known, extents, iter(""))
-                _check(known, extents)
+                found.append(self._sides(order, dict(zip(order, factors, strict=True))))
             except NotApplicable as error:
-                failure = error
-                continue
-            if "i" in right.dims - left.dims or "j" in left.dims - right.dims:
-                failure = NotApplicable("neither factor has the rows of the result")
-                continue
-            self._reduced = [name for name in known if name not in self.of_products]
-            self.of_products, self.extents = known, extents
-            return order, {"left": left, "right": right}
-        assert failure is not None
-        raise failure
+                failures.append(error)
+        if not found:
+            raise failures[-1]
+        others = self.of_results.keys() - {"i", "j"}
+        best = min(found, key=lambda sides: len(others & (sides.operands["right"].dims - sides.operands["left"].dims)))
+        self._reduced = [name for name in best.known if name not in self.of_products]
+        self.of_products, self.extents = best.known, best.extents
+        return best.order, best.operands
+
+    def _sides(self, order: tuple[str, ...], named: Mapping[str, tuple[Column, Column]]) -> _Sides:
+        """The factors with one of them as the left one. Raises NotApplicable where that does not fit."""
+        known, extents = dict(self.of_products), dict(self.extents)
+        right = self._operand(named["right"], known, extents, iter(_REDUCED))
+        left = self._operand(named["left"], known, extents, iter(""))
+        _check(known, extents)
+        if "i" in right.dims - left.dims or "j" in left.dims - right.dims:
+            raise NotApplicable("neither factor has the rows of the result")
+        return _Sides(order, {"left": left, "right": right}, known, extents)
 
     def _operand(
         self, places: tuple[Column, Column], known: dict[str, Column], extents: dict[str, int], names: Iterator[str]
