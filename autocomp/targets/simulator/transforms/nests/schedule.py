@@ -35,8 +35,9 @@ _TIMED = 12  # schedules that are lowered and timed …
 _BY_ESTIMATE = 6  # … of which the first ones are the best by their estimates
 _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
-# What may be done to a kernel first, by the name that schedules have for its parameters.
+# What may be done to a kernel first, by the name that schedules have for its parameters; and that in words.
 _BEFORE: Mapping[str, Transformation] = {"merged": MergeDepth(), "diagonal": BlockDiagonal()}
+_DONE = {"merged": "of a reduction merged first", "diagonal": "with groups put on diagonals first"}
 
 
 class ChooseSchedule(Transformation):
@@ -205,8 +206,8 @@ def _without(item: Ranked, items: Sequence[Ranked]) -> list[Ranked]:
 def _reason(given: Raised, item: Ranked, before: Parameters) -> str:
     """The decisions in words, and the cycles that they lead to."""
     source = "when it was run" if item.timed else "by the cost model"
-    merged = ", of a reduction merged first" if before else ""
-    return f"{_decided(given, item.schedule)}{merged}; {item.cycles:,.0f} cycles {source}"
+    done = "".join(f", {_DONE[name]}" for name in before)
+    return f"{_decided(given, item.schedule)}{done}; {item.cycles:,.0f} cycles {source}"
 
 
 def _decided(given: Raised, schedule: Schedule) -> str:
