@@ -70,6 +70,13 @@ def test_pixels_that_do_not_lie_side_by_side_are_refused() -> None:
         load_target(found.target, {}).starting_kernel(found)
 
 
+def test_a_transposed_operand_may_be_stated_as_a_layout() -> None:
+    found = workload("vta", "gemm", dims={"I": 32, "J": 32, "K": 32}, transpose_b=True)
+    with pytest.raises(ConfigError, match="has a hole 'transpose_b'") as refused:
+        load_target(found.target, {}).starting_kernel(found)
+    assert "`layout: {B: J K}`" in str(refused.value.hint)
+
+
 @pytest.mark.parametrize(
     ("found", "words"),
     [

@@ -111,13 +111,20 @@ def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int
             raise ConfigError(
                 f"no idiom of accelerator {accelerator.name!r} has a hole {hole!r}, so no starting kernel for "
                 f"{workload.name!r} with `{option}: {workload.options[option]}` can be made",
-                hint="name the hole in an idiom, or name a kernel to start from with `kernel:` in the workload",
+                hint=_hint_for(option),
             )
     operands = _operands(workload, accelerator)
     tile = contraction_tile(accelerator) if operands is None else _within(operands)
     if tile is None:
         raise ConfigError(f"accelerator {accelerator.name!r} has no instruction that multiplies and sums")
     return tile
+
+
+def _hint_for(option: str) -> str:
+    """Two ways to state an option that idioms do not take; a machine may take an operand in one way alone."""
+    stored = {"transpose_a": "A: K I", "transpose_b": "B: J K"}.get(option)
+    other = f"; where the idiom takes nothing else, write `layout: {{{stored}}}` instead" if stored else ""
+    return f"name the hole in an idiom, or name a kernel to start from with `kernel:` in the workload{other}"
 
 
 def signature(tensors: tuple[TensorSpec, ...]) -> str:
