@@ -13,6 +13,7 @@ from autocomp.targets.triton.language.module import (
     Module,
     decorators,
     is_constexpr,
+    is_kernel,
     launches_in,
     parameters,
 )
@@ -69,14 +70,11 @@ def function_of(tree: ast.Module, name: str) -> ast.FunctionDef:
 def launches_of(tree: ast.Module, kernel: str, main: bool = True) -> list[Launch]:
     """Launches of a kernel; those kept for other shapes, in an `else`, only without `main`."""
     found = []
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            aside = _aside(node) if main else set()
-            found += [
-                launch
-                for launch in launches_in(node, node.name)
-                if launch.kernel == kernel and id(launch.node) not in aside
-            ]
+    hosts = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not is_kernel(node)]
+    for host in hosts:
+        launches = [launch for launch in launches_in(host, host.name) if launch.kernel == kernel]
+        aside = _aside(host) if main and launches else set()
+        found += [launch for launch in launches if id(launch.node) not in aside]
     return found
 
 
