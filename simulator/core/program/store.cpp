@@ -1,5 +1,8 @@
 #include "program/store.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "tables/names.hpp"
 
 namespace autocomp {
@@ -11,6 +14,41 @@ std::string declaration(const TensorStore& tensor) {
   std::string text = name_of(tensor.dtype) + " " + *tensor.name;
   for (const int64_t extent : *tensor.shape) text += "[" + std::to_string(extent) + "]";
   return text;
+}
+
+struct Words {  // SplitMix64, Steele, Lea and Flood 2014
+  uint64_t state;
+
+  uint64_t next() {
+    state += 0x9E3779B97F4A7C15U;
+    uint64_t z = state;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31);
+  }
+};
+
+void fill_bits(uint8_t* first, int64_t bytes, Words& words) {
+  for (int64_t done = 0; done < bytes; done += 8) {
+    const uint64_t word = words.next();
+    std::memcpy(first + done, &word, static_cast<size_t>(std::min<int64_t>(8, bytes - done)));
+  }
+}
+
+// Each element is one of 256 values, drawn by a byte: large memories are filled for each run of a kernel.
+template <typename Bits>
+void fill_values(LocalStore& store, int64_t elements, Words& words) {
+  std::array<Bits, 256> values{};
+  for (size_t byte = 0; byte < values.size(); ++byte) {
+    const auto drawn = static_cast<int8_t>(byte);
+    const Value value = is_float(store.dtype) ? float_value(static_cast<float>(drawn)) : int_value(drawn);
+    store_element(reinterpret_cast<uint8_t*>(&values[byte]), store.dtype, value);
+  }
+  uint64_t word = 0;
+  for (int64_t i = 0; i < elements; ++i, word >>= 8) {
+    if (i % 8 == 0) word = words.next();
+    std::memcpy(store.data + i * static_cast<int64_t>(sizeof(Bits)), &values[word & 0xFF], sizeof(Bits));
+  }
 }
 
 }  // namespace
@@ -71,22 +109,20 @@ void refuse_data(const std::vector<TensorStore>& tensors, int64_t pointer, int64
 }
 
 void fill_local(LocalStore& store, uint64_t seed) {
-  store.bytes.assign(static_cast<size_t>(store.rows * store.cols * store.element), 0);
+  const int64_t elements = store.rows * store.cols;
+  store.bytes.assign(static_cast<size_t>(elements * store.element), 0);
   store.data = store.bytes.data();
   if (seed == 0) return;
-  uint64_t state = seed;
-  const auto next = [&state]() {  // SplitMix64, Steele, Lea and Flood 2014
-    state += 0x9E3779B97F4A7C15U;
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31);
-  };
-  for (int64_t i = 0; i < store.rows * store.cols; ++i) {
-    const uint64_t bits = next();
-    const Value value = is_float(store.dtype) ? float_value(static_cast<float>(static_cast<int8_t>(bits)))
-                                              : int_value(static_cast<int64_t>(bits));
-    store_element(store.bytes.data() + i * store.element, store.dtype, value);
+  Words words{seed};
+  if (!is_float(store.dtype) && !is_narrow_integer(store.dtype)) {
+    fill_bits(store.data, elements * store.element, words);
+    return;
+  }
+  switch (store.element) {
+    case 1: return fill_values<uint8_t>(store, elements, words);
+    case 2: return fill_values<uint16_t>(store, elements, words);
+    case 4: return fill_values<uint32_t>(store, elements, words);
+    default: return fill_values<uint64_t>(store, elements, words);
   }
 }
 
