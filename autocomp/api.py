@@ -143,10 +143,10 @@ def load_target(
                 hint="add `target: KIND:MACHINE` or `accelerator: MACHINE`, or give --target KIND:MACHINE",
             )
         near = (*paths, Path(spec.path).parent)
-        found = registry.load_target(spec.target, {**spec.overrides, **(parameters or {})}, near, trust)
+        target = registry.load_target(spec.target, {**spec.overrides, **(parameters or {})}, near, trust)
     else:
-        found = registry.load_target(spec, parameters, paths, trust)
-    return found if objective is None else found.pursuing(objective)
+        target = registry.load_target(spec, parameters, paths, trust)
+    return target if objective is None else target.pursuing(objective)
 
 
 def evaluate(kernel: str | Path, workload: Workload | str, target: Target | str | None = None) -> Evaluation:

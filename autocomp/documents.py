@@ -23,15 +23,15 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot read {kind}: {reason(error)}") from error
     content, _ = read_yaml(decode(data, str(path), ConfigError), str(path))
     if not isinstance(content, dict):
-        found = "an empty file" if content is None else repr(content)[:60]
-        raise ConfigError(f"{path}: {kind} holds keys and values; found {found}")
+        shown = "an empty file" if content is None else repr(content)[:60]
+        raise ConfigError(f"{path}: {kind} holds keys and values; found {shown}")
     return content
 
 
 def problems(error: ValidationError, content: Mapping[str, Any], known_keys: KnownKeys) -> list[str]:
     """Each fault as `options[2] (tile).titel: unknown key; did you mean 'title'?`. `known_keys` gives the allowed keys
     at a location."""
-    found = []
+    faults = []
     for fault in error.errors():
         *parents, last = fault["loc"] or ("document",)
         message = fault["msg"].removeprefix("Value error, ")
@@ -42,8 +42,8 @@ def problems(error: ValidationError, content: Mapping[str, Any], known_keys: Kno
             message = "is missing"
         elif isinstance(fault["input"], str | int | float | bool):
             message = f"{message.replace('Input should be', 'expected', 1)}, found {fault['input']!r}"
-        found.append(f"{_where(fault['loc'], content)}: {message}")
-    return found
+        faults.append(f"{_where(fault['loc'], content)}: {message}")
+    return faults
 
 
 def _where(location: tuple[int | str, ...], content: Mapping[str, Any]) -> str:

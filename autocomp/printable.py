@@ -14,4 +14,4 @@ _UNSEEN = re.compile(
 
 def printable(text: str) -> str:
     """The text with an escape, as in Python, for each character that is not seen as itself."""
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)
+    return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)

@@ -24,10 +24,10 @@ def remembered(function: Callable[[Owner], Result]) -> Callable[[Owner], Result]
     def recall(owner: Owner) -> Result:
         memory = owner.__dict__
         try:
-            found: Result = memory[name]
+            result: Result = memory[name]
         except KeyError:
-            found = memory[name] = function(owner)
-        return found
+            result = memory[name] = function(owner)
+        return result
 
     return recall
 
@@ -37,8 +37,8 @@ def remember(owner: object, name: str, given: Hashable, compute: Callable[[], Re
     memory = owner.__dict__.setdefault(name, {})
     if given not in memory:
         memory[given] = compute()
-    found: Result = memory[given]
-    return found
+    result: Result = memory[given]
+    return result
 
 
 def remember_or_raise(
@@ -55,14 +55,14 @@ def remember_or_raise(
         except refusal as error:
             return _bare(error)
 
-    found = remember(owner, name, given, outcome)
-    if isinstance(found, refusal):
-        raise _bare(found)
-    return cast(Result, found)
+    result = remember(owner, name, given, outcome)
+    if isinstance(result, refusal):
+        raise _bare(result)
+    return cast(Result, result)
 
 
 def _bare(error: Exception) -> Exception:
     """A copy without a traceback, which Dask has copies keep, and without the exceptions that led to it."""
-    found = copy(error).with_traceback(None)
-    found.__context__ = found.__cause__ = None
-    return found
+    bare = copy(error).with_traceback(None)
+    bare.__context__ = bare.__cause__ = None
+    return bare

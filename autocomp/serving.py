@@ -119,8 +119,8 @@ def lookup(
     parameters: Mapping[str, int | float] | None = None,
 ) -> Match | None:
     """As `autocomp.schedules.lookup`, by the standard library alone; an exact match also runs and becomes C."""
-    found = schedules.lookup(operation, shape, accelerator, target=target, options=options, parameters=parameters)
-    return None if found is None else Match(**vars(found))
+    match = schedules.lookup(operation, shape, accelerator, target=target, options=options, parameters=parameters)
+    return None if match is None else Match(**vars(match))
 
 
 def lookup_or_adapt(
@@ -134,9 +134,9 @@ def lookup_or_adapt(
     """
     asked = workloads.load(workload) if isinstance(workload, str) else workload
     target = load_target(asked.target, asked.overrides)
-    found = known(asked, target)
-    if found is not None:
-        return found
+    served = known(asked, target)
+    if served is not None:
+        return served
     record = fresh_record(asked, target, evaluations, _warn, seed=seed)
     path = Store(user_root()).put(record)[0] if keep else None
     return Answer(asked, target, record, "adapted", path, record.provenance.evaluations)

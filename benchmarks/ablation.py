@@ -42,25 +42,25 @@ def ablation(name: str, budget: Options) -> Ablation:
     result = search_without(name, budget, (), {})[1].result
     plans = (step.plan for step in result.history.lineage(result.best))
     used = sorted({plan.transformation for plan in plans if plan.transformation is not None})
-    found: dict[str, int] = {}
+    cycles: dict[str, int] = {}
     for option in used:
         other = search_without(name, budget, (option,), {})[1].result
-        found[option] = other.best.value or 0
-        print(f"{name} without {option}: {found[option]:,}", file=sys.stderr)
-    return Ablation(name, result.best.value or 0, found)
+        cycles[option] = other.best.value or 0
+        print(f"{name} without {option}: {cycles[option]:,}", file=sys.stderr)
+    return Ablation(name, result.best.value or 0, cycles)
 
 
-def table(found: Sequence[Ablation]) -> Iterator[str]:
+def table(cycles: Sequence[Ablation]) -> Iterator[str]:
     """A column a workload, a line an option that one of them uses."""
-    yield "| | " + " | ".join(f"`{one.workload}`" for one in found) + " |"
-    yield "|---|" + "---:|" * len(found)
-    yield "| all options | " + " | ".join(f"{one.cycles:,}" for one in found) + " |"
-    for option in sorted({option for one in found for option in one.without}):
-        yield f"| without `{option}` | " + " | ".join(_more(one, option) for one in found) + " |"
+    yield "| | " + " | ".join(f"`{one.workload}`" for one in cycles) + " |"
+    yield "|---|" + "---:|" * len(cycles)
+    yield "| all options | " + " | ".join(f"{one.cycles:,}" for one in cycles) + " |"
+    for option in sorted({option for one in cycles for option in one.without}):
+        yield f"| without `{option}` | " + " | ".join(_more(one, option) for one in cycles) + " |"
 
 
-def _more(found: Ablation, option: str) -> str:
-    return f"{found.without[option] / found.cycles - 1:+.1%}" if option in found.without else "–"
+def _more(cycles: Ablation, option: str) -> str:
+    return f"{cycles.without[option] / cycles.cycles - 1:+.1%}" if option in cycles.without else "–"
 
 
 def main() -> None:

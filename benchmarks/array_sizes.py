@@ -50,15 +50,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     workload = gemm(options.size)
     machines = {f"{REFERENCE}, 16 x 16": isa.load(REFERENCE)}
     machines |= {f"{SYSTOLIC}, {size} x {size}": isa.load(SYSTOLIC, {"DIM": size}) for size in SIZES}
-    found: dict[str, list[tuple[float, int]]] = {name: [] for name in machines}
+    results: dict[str, list[tuple[float, int]]] = {name: [] for name in machines}
     for _ in range(options.repeat):
         for name, accelerator in machines.items():
-            found[name].append(seconds(accelerator, workload))
+            results[name].append(seconds(accelerator, workload))
     table = Table(title=f"evaluation of a naive {options.size} x {options.size} x {options.size} GEMM")
     for heading in ("machine", "cycles", "seconds", "x reference"):
         table.add_column(heading, justify="left" if heading == "machine" else "right")
-    reference = min(found[f"{REFERENCE}, 16 x 16"])[0]
-    for name, times in found.items():
+    reference = min(results[f"{REFERENCE}, 16 x 16"])[0]
+    for name, times in results.items():
         table.add_row(name, f"{times[0][1]:,}", f"{min(times)[0]:.2f}", f"{min(times)[0] / reference:.2f}")
     Console().print(table)
 

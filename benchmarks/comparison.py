@@ -36,12 +36,12 @@ def searched(checkout: Path, workload: str, evaluations: int) -> tuple[int, str]
 
 def records(checkout: Path) -> Mapping[str, tuple[int, str]]:
     """The cycles and the kernel of each shipped schedule, by its file."""
-    found = {}
+    results = {}
     for file in sorted((checkout / "schedules").rglob("*.yaml")):
         document, _ = read_yaml(file.read_text(encoding="utf-8"), str(file))
         assert isinstance(document, dict)
-        found[str(file.relative_to(checkout))] = (document["result"]["value"], document["kernel"])
-    return found
+        results[str(file.relative_to(checkout))] = (document["result"]["value"], document["kernel"])
+    return results
 
 
 def rows(base: Path, wanted: list[str]) -> Iterator[tuple[str, int | None, int | None, bool]]:

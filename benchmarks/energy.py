@@ -34,11 +34,11 @@ def best(workload: Workload, options: Options, means: Means) -> Mapping[str, Eva
     request = request_for(workload, options)
     kernels = {search(replace(request, target=request.target.pursuing(name)), means).kernel for name in OBJECTIVES}
     target = load_target(workload.target, {})
-    found = {}
+    results = {}
     for name in OBJECTIVES:
         judged = [target.pursuing(name).evaluator(workload).evaluate(kernel) for kernel in sorted(kernels)]
-        found[name] = min(judged, key=lambda evaluation: evaluation.value or float("inf"))
-    return found
+        results[name] = min(judged, key=lambda evaluation: evaluation.value or float("inf"))
+    return results
 
 
 def row(machine: str, workload: Workload, objective: str, evaluation: Evaluation) -> list[str]:
@@ -78,8 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     means = Means(chosen.workers, None, False)
     for machine in chosen.machines or MACHINES:
         workload = next(convolutions(machine) if chosen.convolution else cases(machine, ()))
-        found = best(workload, Options(evaluations=chosen.evaluations), means)
-        for objective, evaluation in found.items():
+        kernels = best(workload, Options(evaluations=chosen.evaluations), means)
+        for objective, evaluation in kernels.items():
             table.add_row(*row(machine, workload, objective, evaluation))
     Console(width=160).print(table)
 

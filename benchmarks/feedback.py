@@ -65,12 +65,12 @@ def outcome(name: str, form: str, seed: int, evaluations: int) -> Outcome:
     return Outcome(name, form, min(early), result.best.value, seconds)
 
 
-def table(found: Sequence[Outcome]) -> Iterator[str]:
+def table(results: Sequence[Outcome]) -> Iterator[str]:
     """A line a workload and form."""
     yield "| workload | critical path | after a third | after all | least to most | CPU seconds |"
     yield "|---|---|---:|---:|---:|---:|"
-    for name, form in dict.fromkeys((o.workload, o.form) for o in found):
-        group = [o for o in found if (o.workload, o.form) == (name, form)]
+    for name, form in dict.fromkeys((o.workload, o.form) for o in results):
+        group = [o for o in results if (o.workload, o.form) == (name, form)]
         cycles = [o.best for o in group]
         yield (
             f"| `{name}` | {form} | {statistics.median(o.third for o in group):,.0f} "
@@ -85,14 +85,14 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     given = parser.parse_args()
-    found = []
+    results = []
     for name in given.workloads:
         for seed in range(given.seeds):
             for form in FORMS:
-                found.append(outcome(name, form, seed, given.evaluations))
-                print(f"{name} seed {seed} {form}: {found[-1].best:,} ({found[-1].seconds:.0f} s)", file=sys.stderr)
+                results.append(outcome(name, form, seed, given.evaluations))
+                print(f"{name} seed {seed} {form}: {results[-1].best:,} ({results[-1].seconds:.0f} s)", file=sys.stderr)
     print(f"{given.evaluations} evaluations, {given.seeds} seeds, rules agent, beam\n")
-    print("\n".join(table(found)))
+    print("\n".join(table(results)))
 
 
 if __name__ == "__main__":

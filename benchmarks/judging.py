@@ -48,8 +48,8 @@ def judged(version: Path, kernel: Path, workload: str) -> dict[str, float]:
     """Seconds of processor time, cycles and the verdict of one version."""
     command = [str(version / ".venv" / "bin" / "python"), "-c", JUDGE, str(kernel), workload]
     done = subprocess.run(command, cwd=version, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    times: dict[str, float] = json.loads(done.stdout)
+    return times
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,10 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kernel.write_text(yaml.safe_load(options.schedule.read_text(encoding="utf-8"))["kernel"], encoding="utf-8")
         for number in range(options.rounds):
             for name, version in {"base": options.base, "this": HERE}.items():
-                found = judged(version, kernel, options.workload)
-                seconds[name].append(found["seconds"])
-                print(f"round {number + 1}, {name}: {found['seconds']:.3f} s, {found['cycles']:,} cycles", flush=True)
-                if not found["correct"]:
+                times = judged(version, kernel, options.workload)
+                seconds[name].append(times["seconds"])
+                print(f"round {number + 1}, {name}: {times['seconds']:.3f} s, {times['cycles']:,} cycles", flush=True)
+                if not times["correct"]:
                     raise SystemExit(f"the {name} version refuses the kernel")
     median = {name: statistics.median(values) for name, values in seconds.items()}
     print(

@@ -122,8 +122,8 @@ def row(
     *,
     on_rtl: bool = False,
 ) -> Row:
-    request, found = search_without(name, budget, without, overrides)
-    result = found.result
+    request, outcome = search_without(name, budget, without, overrides)
+    result = outcome.result
     bound = result.best.evaluation.bound.value if result.best.evaluation and result.best.evaluation.bound else 1
     searched = Row(
         request.workload.name,
@@ -134,33 +134,33 @@ def row(
         result.best.value,
         result.evaluations,
         round(result.seconds, 1),
-        tuple(_curve(found.events)),
-        found.kernel,
-        wrong=found.wrong,
+        tuple(_curve(outcome.events)),
+        outcome.kernel,
+        wrong=outcome.wrong,
     )
     return beside_the_library(searched, request.workload, request.target, on_rtl=on_rtl)
 
 
-def beside_the_library(found: Row, workload: Workload, target: Target, *, on_rtl: bool) -> Row:
+def beside_the_library(result: Row, workload: Workload, target: Target, *, on_rtl: bool) -> Row:
     """The row with the vendor library's cycles, and with both kernels' on the hardware if asked."""
     accelerator = accelerator_of(target, "the vendor library")
     text = library_kernel(workload, accelerator)
     library = None if text is None else _correct_cycles(text, workload, target)
-    found = replace(found, fsm_cycles=library)
+    result = replace(result, fsm_cycles=library)
     if not on_rtl:
-        return found
+        return result
     routine = None if text is None or library is None else measure(text, library, workload, accelerator)
     return replace(
-        found, measured=measure(found.kernel, found.best_cycles, workload, accelerator), fsm_measured=routine
+        result, measured=measure(result.kernel, result.best_cycles, workload, accelerator), fsm_measured=routine
     )
 
 
 def shipped_records(most: int) -> list[tuple[Path, ScheduleRecord]]:
     """The schedules for the default machine that ship, of at most `most` cycles, the shortest first."""
     warn = partial(print, file=sys.stderr)
-    found = [(one.path, record_at(one)) for one in all_schedules(warn, [data_dir("schedules")])]
+    records = [(one.path, record_at(one)) for one in all_schedules(warn, [data_dir("schedules")])]
     machine = machine_of(load_target(DEFAULT, {}))
-    fitting = [one for one in found if one[1].target == machine and one[1].result.value <= most]
+    fitting = [one for one in records if one[1].target == machine and one[1].result.value <= most]
     return sorted(fitting, key=lambda one: one[1].result.value)
 
 
@@ -172,8 +172,8 @@ def record_row(path: Path, record: ScheduleRecord, *, on_rtl: bool) -> Row:
     if cycles is None:
         raise ConfigError(f"{path}: its kernel is wrong", hint="`autocomp schedules verify` says why")
     naive, bound = int(record.result.naive), int(record.result.bound or 1)
-    found = Row(path.stem, 0, bound, naive, None, cycles, 0, 0.0, (), record.kernel)
-    return beside_the_library(found, workload, target, on_rtl=on_rtl)
+    result = Row(path.stem, 0, bound, naive, None, cycles, 0, 0.0, (), record.kernel)
+    return beside_the_library(result, workload, target, on_rtl=on_rtl)
 
 
 def search_without(
@@ -201,17 +201,17 @@ def _curve(events: Sequence[Event]) -> Iterator[tuple[int, float, int]]:
 
 def _correct_cycles(text: str, workload: Workload, target: Target) -> int | None:
     """The cycles of a kernel, None for one that does not do the workload."""
-    found = target.evaluator(workload).evaluate(text, SCREEN)
-    return int(found.value) if found.correct and found.value is not None else None
+    evaluation = target.evaluator(workload).evaluate(text, SCREEN)
+    return int(evaluation.value) if evaluation.correct and evaluation.value is not None else None
 
 
-def panel(found: Row) -> Panel:
+def panel(result: Row) -> Panel:
     """The share of the bound that a search had come to, by evaluations and by seconds on the same axis."""
-    by_evaluations = {count: best for count, _, best in found.curve}
-    by_seconds = {max(1, ceil(at)): best for _, at, best in found.curve}  # the last, and so the best, in each second
-    ends = {"evaluations": (by_evaluations, found.evaluations), "seconds": (by_seconds, ceil(found.seconds))}
-    curves = {name: tuple(_shares(best, found.bound_cycles, last)) for name, (best, last) in ends.items()}
-    return Panel(found.workload, curves, axis="")
+    by_evaluations = {count: best for count, _, best in result.curve}
+    by_seconds = {max(1, ceil(at)): best for _, at, best in result.curve}  # the last, and so the best, in each second
+    ends = {"evaluations": (by_evaluations, result.evaluations), "seconds": (by_seconds, ceil(result.seconds))}
+    curves = {name: tuple(_shares(best, result.bound_cycles, last)) for name, (best, last) in ends.items()}
+    return Panel(result.workload, curves, axis="")
 
 
 def _shares(best: Mapping[int, int], bound: int, last: int) -> Iterator[float]:
@@ -223,14 +223,14 @@ def _shares(best: Mapping[int, int], bound: int, last: int) -> Iterator[float]:
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """A line a workload, of the seed with the median result; with the cycles on the hardware where it was asked."""
-    on_rtl = any(found.measured is not None for found in rows)
+    on_rtl = any(result.measured is not None for result in rows)
     headings = ["workload", "bound", "naive", "FSM", *(["measured"] if on_rtl else [])]
     headings += ["found", *(["measured", "error"] if on_rtl else []), "of the bound", "against FSM"]
     headings += ["evaluations", "seconds"]
     yield f"| {' | '.join(headings)} |"
     yield "|---|" + "---:|" * (len(headings) - 1)
-    for name in dict.fromkeys(found.workload for found in rows):
-        group = sorted((found for found in rows if found.workload == name), key=_cycles)
+    for name in dict.fromkeys(result.workload for result in rows):
+        group = sorted((result for result in rows if result.workload == name), key=_cycles)
         shown = group[len(group) // 2]
         cells = [f"`{name}`", f"{shown.bound_cycles:,}", f"{shown.naive_cycles:,}", _number(shown.fsm_cycles)]
         cells += [_number(_on_hardware(shown.fsm_measured))] if on_rtl else []
@@ -241,7 +241,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
         loops = shown.fsm_cycles if shown.measured is None else _on_hardware(shown.fsm_measured)
         cells.append(f"{shown.bound_cycles / _cycles(shown):.1%}")
         cells.append(f"{loops / _cycles(shown):.3f}" if loops else "–")
-        cells += [str(shown.evaluations), f"{statistics.median(found.seconds for found in group):.0f}"]
+        cells += [str(shown.evaluations), f"{statistics.median(result.seconds for result in group):.0f}"]
         yield f"| {' | '.join(cells)} |"
 
 
@@ -260,13 +260,13 @@ def summary(rows: Sequence[Row]) -> str:
     )
 
 
-def _cycles(found: Row) -> int:
+def _cycles(result: Row) -> int:
     """Those on the hardware where they were measured."""
-    return _on_hardware(found.measured) or found.best_cycles
+    return _on_hardware(result.measured) or result.best_cycles
 
 
-def _on_hardware(found: Measured | None) -> int | None:
-    return None if found is None else found.cycles
+def _on_hardware(result: Measured | None) -> int | None:
+    return None if result is None else result.cycles
 
 
 def _number(cycles: int | None) -> str:
@@ -275,22 +275,22 @@ def _number(cycles: int | None) -> str:
 
 def _kinds(rows: Sequence[Row]) -> Iterator[tuple[str, Sequence[Measured]]]:
     """The measured kernels by what they are."""
-    found = [one for one in rows if one.measured is not None]
+    measured = [one for one in rows if one.measured is not None]
     for kind, chosen in (
-        ("found, GEMMs", [one.measured for one in found if one.workload.startswith("gemm")]),
-        ("found, others", [one.measured for one in found if not one.workload.startswith("gemm")]),
-        ("found, all", [one.measured for one in found]),
-        ("hardware loops", [one.fsm_measured for one in found]),
+        ("found, GEMMs", [one.measured for one in measured if one.workload.startswith("gemm")]),
+        ("found, others", [one.measured for one in measured if not one.workload.startswith("gemm")]),
+        ("found, all", [one.measured for one in measured]),
+        ("hardware loops", [one.fsm_measured for one in measured]),
     ):
         yield kind, [one for one in chosen if one is not None]
 
 
 def _problems(rows: Sequence[Row]) -> Iterator[str]:
     """A line for each kernel that the hardware did not confirm."""
-    for found in rows:
-        for what, one in (("found", found.measured), ("hardware loops", found.fsm_measured)):
+    for result in rows:
+        for what, one in (("found", result.measured), ("hardware loops", result.fsm_measured)):
             if one is not None and one.cycles is None:
-                yield f"{found.workload} seed {found.seed}, {what}: {one.verdict}: {one.message}"
+                yield f"{result.workload} seed {result.seed}, {what}: {one.verdict}: {one.message}"
 
 
 def _known(file: Path | None) -> list[Row]:
@@ -300,12 +300,12 @@ def _known(file: Path | None) -> list[Row]:
     return [_ROW.validate_json(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def _note(rows: list[Row], found: Row, file: Path | None) -> None:
-    rows.append(found)
+def _note(rows: list[Row], result: Row, file: Path | None) -> None:
+    rows.append(result)
     if file is not None:
         with file.open("a", encoding="utf-8") as out:
-            out.write(_ROW.dump_json(found).decode() + "\n")
-    print(f"{found.workload} seed {found.seed}: {found.best_cycles:,}{_measured_text(found)}", file=sys.stderr)
+            out.write(_ROW.dump_json(result).decode() + "\n")
+    print(f"{result.workload} seed {result.seed}: {result.best_cycles:,}{_measured_text(result)}", file=sys.stderr)
 
 
 def _override(text: str) -> tuple[str, int]:
@@ -334,7 +334,7 @@ def main() -> None:
     named: Sequence[str | Workload] = given.workloads or (QUICK if given.quick else EXO + OTHERS + CONVOLUTIONS)
     rows = _known(given.out)
     overrides = dict(given.overrides)
-    done = {(found.workload, found.seed) for found in rows}
+    done = {(result.workload, result.seed) for result in rows}
     for path, record in shipped_records(given.most) if given.records else ():
         if (path.stem, 0) not in done:
             _note(rows, record_row(path, record, on_rtl=given.rtl), given.out)
@@ -349,24 +349,24 @@ def main() -> None:
             budget = Options(seed=seed, seconds=seconds, evaluations=given.evaluations)
             _note(rows, row(problem, budget, given.without, overrides, on_rtl=given.rtl), given.out)
     if given.svg:
-        given.svg.write_text(drawing([panel(found) for found in rows if found.seed == 0]), encoding="utf-8")
+        given.svg.write_text(drawing([panel(result) for result in rows if result.seed == 0]), encoding="utf-8")
     if given.json:
-        print(json.dumps([asdict(found) for found in rows], indent=2))
+        print(json.dumps([asdict(result) for result in rows], indent=2))
         return
     print("\n".join(table(rows)))
     print("\n" + summary(rows))
-    if any(found.measured is not None for found in rows):
+    if any(result.measured is not None for result in rows):
         print("\n" + "\n".join([*error_table(_kinds(rows)), *_problems(rows)]))
-    for found in rows if given.curve else ():
-        print(f"\n{found.workload}, seed {found.seed}: evaluations, seconds, best cycles")
-        print("\n".join(f"{count:6} {at:8.1f} {best:12,}" for count, at, best in found.curve))
+    for result in rows if given.curve else ():
+        print(f"\n{result.workload}, seed {result.seed}: evaluations, seconds, best cycles")
+        print("\n".join(f"{count:6} {at:8.1f} {best:12,}" for count, at, best in result.curve))
 
 
-def _measured_text(found: Row) -> str:
-    if found.measured is None:
+def _measured_text(result: Row) -> str:
+    if result.measured is None:
         return ""
-    loops = _on_hardware(found.fsm_measured)
-    return f", measured {_number(found.measured.cycles)}, hardware loops {_number(loops)}"
+    loops = _on_hardware(result.fsm_measured)
+    return f", measured {_number(result.measured.cycles)}, hardware loops {_number(loops)}"
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ def follow(lineage: Lineage) -> Iterator[tuple[str, Evaluation]]:
         facts = facts.with_kernel(transformation(option.name).apply(facts, option.parameters))
         last = number == len(lineage.options)
         text = kernel.print_kernel(facts.kernel)
-        found = evaluator.evaluate(text) if last else evaluator.evaluate(text, SCREEN)
-        yield option.name, found
+        evaluation = evaluator.evaluate(text) if last else evaluator.evaluate(text, SCREEN)
+        yield option.name, evaluation
 
 
 def main(paths: list[str]) -> int:
@@ -62,10 +62,10 @@ def main(paths: list[str]) -> int:
     for path in paths:
         lineage = Lineage.model_validate(read_yaml(Path(path).read_text(), path)[0])
         print(f"{lineage.workload}\n{'option':<18}{'cycles':>12}{'of bound':>10}")
-        for name, found in follow(lineage):
-            wrong = wrong or not found.correct
-            mark = "" if found.correct else f"  {found.failure}"
-            print(f"{name:<18}{found.value or 0:>12,}{found.ratio or 0:>10.1%}{mark}", flush=True)
+        for name, evaluation in follow(lineage):
+            wrong = wrong or not evaluation.correct
+            mark = "" if evaluation.correct else f"  {evaluation.failure}"
+            print(f"{name:<18}{evaluation.value or 0:>12,}{evaluation.ratio or 0:>10.1%}{mark}", flush=True)
     return int(wrong)
 
 

@@ -89,8 +89,8 @@ def questions(known: Library, entries: list[Entry], generator: random.Random) ->
 
 def microseconds(ask: Ask) -> tuple[float, bool]:
     started = time.thread_time()
-    found = ask()
-    return 1e6 * (time.thread_time() - started), found is not None
+    match = ask()
+    return 1e6 * (time.thread_time() - started), match is not None
 
 
 def main() -> int:
@@ -103,7 +103,7 @@ def main() -> int:
     for name, question in questions(known, entries, generator).items():
         measured = [microseconds(question()) for _ in range(LOOK_UPS)]
         times = sorted(time for time, _ in measured)
-        share = sum(found for _, found in measured) / LOOK_UPS
+        share = sum(share_of_time for _, share_of_time in measured) / LOOK_UPS
         rows.append((name, share, times[LOOK_UPS // 2], times[LOOK_UPS * 99 // 100], times[-1]))
     if as_json:
         print(json.dumps({"records": RECORDS, "look_ups": [dict(zip(COLUMNS, row, strict=True)) for row in rows]}))

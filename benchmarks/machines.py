@@ -100,9 +100,9 @@ def kernels_by_hand(machines: Sequence[str]) -> Table:
     table = Table("machine", "workload", "cycles", "of bound", title="kernels written by hand")
     for machine in machines:
         for workload in cases(machine, ()):
-            found = by_hand(machine, workload)
-            if found is not None:
-                table.add_row(machine, workload.name, f"{found.value or 0:,.0f}", f"{found.ratio or 0.0:.1%}")
+            kernels = by_hand(machine, workload)
+            if kernels is not None:
+                table.add_row(machine, workload.name, f"{kernels.value or 0:,.0f}", f"{kernels.ratio or 0.0:.1%}")
     return table
 
 
@@ -111,10 +111,10 @@ def row(machine: str, workload: Workload, objective: str, options: Options, mean
     started = time.perf_counter()
     request = request_for(workload, options)
     try:
-        found = search(replace(request, target=request.target.pursuing(objective)), means)
+        result = search(replace(request, target=request.target.pursuing(objective)), means)
     except AutocompError as error:
         return [machine, workload.name, objective, *["-"] * 7, error.message]
-    best, evaluation = found.result.best, found.result.best.evaluation
+    best, evaluation = result.result.best, result.result.best.evaluation
     assert evaluation is not None
     energy = evaluation.evidence.figures.get("nJ")
     written = by_hand(machine, workload)
@@ -122,12 +122,12 @@ def row(machine: str, workload: Workload, objective: str, options: Options, mean
         machine,
         workload.name,
         objective,
-        f"{found.result.naive.value:,.0f}",
+        f"{result.result.naive.value:,.0f}",
         f"{best.value:,.0f} {best.objective.unit}",
         f"{evaluation.ratio or 0.0:.1%}",
         "-" if written is None else f"{written.ratio or 0.0:.1%}",
         "-" if energy is None else f"{energy:,.0f}",
-        f"{found.result.evaluations}, {found.wrong} wrong",
+        f"{result.result.evaluations}, {result.wrong} wrong",
         f"{time.perf_counter() - started:.0f}",
         waiting(evaluation),
     ]

@@ -32,8 +32,13 @@ class Measured:
 def measure(kernel: str, predicted: int, workload: Workload, accelerator: Accelerator) -> Measured:
     """A kernel on the accelerator's RTL model. Raises ConfigError for an accelerator without a model."""
     evaluator = RtlEvaluator(accelerator, workload, model_of(accelerator.full_name))
-    found = evaluator.confirm(kernel, 1 if predicted > LARGE else None)
-    return Measured(predicted, found.cycles if found.status == "passed" else None, found.status, found.message)
+    confirmation = evaluator.confirm(kernel, 1 if predicted > LARGE else None)
+    return Measured(
+        predicted,
+        confirmation.cycles if confirmation.status == "passed" else None,
+        confirmation.status,
+        confirmation.message,
+    )
 
 
 def error_table(kinds: Iterable[tuple[str, Sequence[Measured]]]) -> Iterator[str]:
@@ -41,11 +46,11 @@ def error_table(kinds: Iterable[tuple[str, Sequence[Measured]]]) -> Iterator[str
     yield f"| | kernels | confirmed | exact | within {CLOSE:.1%} | mean error | worst |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for kind, kernels in kinds:
-        errors = [abs(found.error) for found in kernels if found.error is not None]
+        errors = [abs(kernel.error) for kernel in kernels if kernel.error is not None]
         if not errors:
             yield f"| {kind} | {len(kernels)} | 0 | – | – | – | – |"
             continue
-        exact = sum(found.predicted == found.cycles for found in kernels)
+        exact = sum(kernel.predicted == kernel.cycles for kernel in kernels)
         near = sum(error <= CLOSE for error in errors)
         yield (
             f"| {kind} | {len(kernels)} | {len(errors)} | {exact} | {near} | {sum(errors) / len(errors):.3%} "

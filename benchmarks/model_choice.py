@@ -47,8 +47,8 @@ def search(planners: Sequence[Member], workload_name: str, evaluations: int, see
     """A search whose every plan models choose from ready moves, and whose kernels the transformations write."""
     agents = Agents(planner=tuple(planners), coder=(Member(RULES),), plans="choice")
     options = Options(seed=seed, evaluations=evaluations, beam=2, plans_per_parent=3)
-    found = searching.search(request_for(workload_name, options, agents=agents))
-    result, events = found.result, found.events
+    outcome = searching.search(request_for(workload_name, options, agents=agents))
+    result, events = outcome.result, outcome.events
     plans = [event["plan"] for event in events if event["kind"] == "candidate" and event["plan"]]
     authors = {author: sum(plan["author"] == author for plan in plans) for author in {plan["author"] for plan in plans}}
     requests = result.history.usage.requests + result.history.usage.cached

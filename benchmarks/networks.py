@@ -54,8 +54,8 @@ class Layer:
     @property
     def line(self) -> str:
         name, count = self.shape.workload.name, self.shape.count
-        found = f"{self.cycles:,} cycles, {self.share:.1%} of the bound" if self.cycles else self.reason
-        return f"- {count} x `{name}`: {self.origin}, {found}"
+        words = f"{self.cycles:,} cycles, {self.share:.1%} of the bound" if self.cycles else self.reason
+        return f"- {count} x `{name}`: {self.origin}, {words}"
 
 
 def served(shape: Shape, evaluations: int) -> Layer:
@@ -129,12 +129,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         os.environ["AUTOCOMP_SCHEDULES"] = str((arguments.store or Path(temporary)).resolve())
         print(f"| {' | '.join(COLUMNS)} |\n|---|{'---:|' * (len(COLUMNS) - 1)}")
-        found = {}
+        results = {}
         for file in files:
-            line, found[file] = row(file, arguments.evaluations)
+            line, results[file] = row(file, arguments.evaluations)
             print(line, flush=True)
         if arguments.details:
-            for file, layers in found.items():
+            for file, layers in results.items():
                 print("\n".join(details(file, layers, arguments.details)))
 
 

@@ -79,20 +79,20 @@ def searches(folder: Path, workload: Path | None, evaluations: int) -> None:
         if given not in naive:
             naive[given] = _search(given, evaluations)
             print(f"{'naive kernel':44.44} {naive[given] or 0:12,} cycles", flush=True)
-        found, least = _search(given, evaluations, ENTRY.sub("void solution(", text)), naive[given]
-        ratio = f"{found / least:6.3f} of it" if found and least else "no correct kernel"
+        best, least = _search(given, evaluations, ENTRY.sub("void solution(", text)), naive[given]
+        ratio = f"{best / least:6.3f} of it" if best and least else "no correct kernel"
         compared += 1
-        close += bool(found and least and found <= CLOSE * least)
-        print(f"{name:44.44} {found or 0:12,} cycles  {ratio}", flush=True)
+        close += bool(best and least and best <= CLOSE * least)
+        print(f"{name:44.44} {best or 0:12,} cycles  {ratio}", flush=True)
     print(f"{close} of {compared} searches end at most {CLOSE - 1:.0%} slower than from the naive kernel")
 
 
 def _product(text: str) -> str | None:
     """The workload of a kernel whose parameters are those of a matrix product."""
-    found = PRODUCT.search(text)
-    if found is None:
+    match = PRODUCT.search(text)
+    if match is None:
         return None
-    rows, depth, again, columns, *result = map(int, found.groups())
+    rows, depth, again, columns, *result = map(int, match.groups())
     if again != depth or result != [rows, columns]:
         return None
     return f"operation: gemm\naccelerator: gemmini\ndims: {{I: {rows}, J: {columns}, K: {depth}}}\n"

@@ -35,10 +35,10 @@ SAMPLES = 4
 
 
 def source() -> Path:
-    found = importlib.util.find_spec("rapidocr_onnxruntime")
-    if found is None or found.submodule_search_locations is None:
+    spec = importlib.util.find_spec("rapidocr_onnxruntime")
+    if spec is None or spec.submodule_search_locations is None:
         sys.exit("the model comes with a package that is not installed: pip install --no-deps rapidocr-onnxruntime")
-    return Path(found.submodule_search_locations[0]) / "models" / MODEL
+    return Path(spec.submodule_search_locations[0]) / "models" / MODEL
 
 
 def naive_kernel(workload: Workload, target: Target) -> tuple[str, str]:
@@ -55,10 +55,10 @@ def row(label: str, model: Path, choose: Choose, image: np.ndarray) -> str:
     parts = PartitionedModel(model, load_target("simulator:gemmini"), choose)
     run = parts.run({"x": image}, timed=True)
     (expected,) = session(str(model)).run(None, {"x": image})
-    (found,) = run.outputs.values()
+    (output,) = run.outputs.values()
     counts = Counter(origin(part.source) for part in parts.taken)
     kernels = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-    same = "yes" if np.array_equal(expected, found) else "no"
+    same = "yes" if np.array_equal(expected, output) else "no"
     return f"| {label} | {kernels} | {sum(run.cycles.values()):,} | {same} |"
 
 

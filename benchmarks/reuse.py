@@ -132,8 +132,8 @@ def shipped(workload: Workload) -> ScheduleRecord | None:
 
 def searched(workload: Workload, path: Path) -> ScheduleRecord:
     """The schedule that a search without reuse finds."""
-    request, folder, found = search(workload, (), 0, BEFORE, path)
-    return record_of(request, found, found.best, folder.kernel(found.best.kernel), datetime.now().astimezone())
+    request, folder, result = search(workload, (), 0, BEFORE, path)
+    return record_of(request, result, result.best, folder.kernel(result.best.kernel), datetime.now().astimezone())
 
 
 def curves(pair: tuple[dict[str, Any], dict[str, Any]], seeds: int, evaluations: int, folder: Path) -> list[Curves]:
@@ -143,25 +143,25 @@ def curves(pair: tuple[dict[str, Any], dict[str, Any]], seeds: int, evaluations:
     store = Store(place / "schedules")
     store.put(shipped(before) or searched(before, place / "before"))
     precedents = precedents_for(after, load_target(after.target, after.overrides), 1, print, [store.root])
-    found: list[Curves] = []
+    pairs: list[Curves] = []
     for seed in range(seeds):
         _, _, without = search(after, (), seed, evaluations, place / str(seed) / "without")
         _, _, reusing = search(after, precedents, seed, WITH_REUSE, place / str(seed) / "reusing")
-        found.append(Curves(curve(without, evaluations), curve(reusing, WITH_REUSE)))
-    return found
+        pairs.append(Curves(curve(without, evaluations), curve(reusing, WITH_REUSE)))
+    return pairs
 
 
-def medians(found: Sequence[Curves]) -> dict[str, Curve]:
+def medians(curves: Sequence[Curves]) -> dict[str, Curve]:
     """Of the searches without and with reuse, after each evaluation the median of the seeds."""
-    curves_of = {"without": [c.without for c in found], "with": [c.reusing for c in found]}
+    curves_of = {"without": [c.without for c in curves], "with": [c.reusing for c in curves]}
     return {label: tuple(map(statistics.median, zip(*members, strict=True))) for label, members in curves_of.items()}
 
 
-def rows(name: str, found: Sequence[Curves]) -> Iterator[str]:
+def rows(name: str, curves: Sequence[Curves]) -> Iterator[str]:
     """Two lines of the table."""
-    for label, points in medians(found).items():
+    for label, points in medians(curves).items():
         cells = [f"{points[count - 1]:.1%}" if count <= len(points) else "" for count in SHOWN]
-        reached = f"{statistics.median(c.reached for c in found):.1%}" if label == "with" else ""
+        reached = f"{statistics.median(c.reached for c in curves):.1%}" if label == "with" else ""
         yield f"| {name if label == 'without' else ''} | {label} | {' | '.join(cells)} | {reached} |"
 
 
@@ -180,9 +180,9 @@ def main() -> None:
     for name in arguments.pairs or PAIRS:
         if name not in PAIRS:
             sys.exit(f"no pair called {name!r}; known: {', '.join(PAIRS)}")
-        found = curves(PAIRS[name], arguments.seeds, arguments.evaluations, arguments.folder)
-        print("\n".join(rows(name, found)), flush=True)
-        panels.append(Panel(name, {f"{label} reuse": points for label, points in medians(found).items()}))
+        pair_curves = curves(PAIRS[name], arguments.seeds, arguments.evaluations, arguments.folder)
+        print("\n".join(rows(name, pair_curves)), flush=True)
+        panels.append(Panel(name, {f"{label} reuse": points for label, points in medians(pair_curves).items()}))
     if arguments.svg:
         arguments.svg.write_text(drawing(panels), encoding="utf-8")
 

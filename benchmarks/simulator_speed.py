@@ -180,8 +180,8 @@ def run_apart(command: list[str], folder: Path | None = None) -> dict[str, objec
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{command[0]} failed in {folder or Path.cwd()}:\n{done.stderr}")
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    document: dict[str, object] = json.loads(done.stdout)
+    return document
 
 
 def compare(base: Path, every: list[tuple[int, int, int]], rounds: int) -> Table:
@@ -202,8 +202,8 @@ def compare(base: Path, every: list[tuple[int, int, int]], rounds: int) -> Table
 def times_of(version: Path, sizes: tuple[int, int, int]) -> dict[str, float]:
     """The shortest times of a version, in milliseconds of processor time."""
     python = version.resolve() / ".venv" / "bin" / "python"
-    found = run_apart([str(python), "-c", TIMES, *map(str, sizes)], version)
-    functional, both = (float(str(found[name])) for name in ("functional", "both"))
+    times = run_apart([str(python), "-c", TIMES, *map(str, sizes)], version)
+    functional, both = (float(str(times[name])) for name in ("functional", "both"))
     return {"functional": functional, "timing": both - functional, "both": both}
 
 

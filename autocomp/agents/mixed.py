@@ -19,7 +19,7 @@ class MixedPlanner:
         self.name = ", ".join(planner.name for planner in planners)
 
     def plan(self, context: Context, count: int) -> Planning:
-        found: list[tuple[Plan, ...]] = []
+        chosen: list[tuple[Plan, ...]] = []
         messages: list[str] = []
         usage, missing = Usage(), 0
         shares = apportion(count, self.weights, context.random)
@@ -28,11 +28,11 @@ class MixedPlanner:
             if not wanted:
                 continue
             planning = planner.plan(context, wanted)
-            found.append(planning.plans[:wanted])
+            chosen.append(planning.plans[:wanted])
             missing += max(0, wanted - len(planning.plans))
             usage += planning.usage
             messages += planning.messages
-        turns = itertools.zip_longest(*found)  # the best of each first
+        turns = itertools.zip_longest(*chosen)  # the best of each first
         plans = tuple(plan for turn in turns for plan in turn if plan is not None)
         return Planning(plans, usage, tuple(messages))
 

@@ -70,18 +70,18 @@ def compare_with_rtl(
             progress.show(f"{len(cases)} measured cases run again")
         if cases and not as_json:
             console.print(errors_table(by_group(cases)))
-        for found in _programs(differential, folder, programs, deadline):
-            compared.append(found)
-            console.print(program_line(found), markup=False, soft_wrap=True)
+        for comparison in _programs(differential, folder, programs, deadline):
+            compared.append(comparison)
+            console.print(program_line(comparison), markup=False, soft_wrap=True)
             progress.show(summary(compared), len(compared))
-    different = [found for found in compared if found.difference]
+    different = [comparison for comparison in compared if comparison.difference]
     if as_json:
         print_json(
             {
                 "accelerator": machine.full_name,
                 "groups": [{**dataclasses.asdict(group), "name": group.name} for group in by_group(cases)],
                 "cases": [{**dataclasses.asdict(case), "error": case.error} for case in cases],
-                "programs": [{**dataclasses.asdict(found), "error": found.error} for found in compared],
+                "programs": [{**dataclasses.asdict(comparison), "error": comparison.error} for comparison in compared],
             }
         )
     else:

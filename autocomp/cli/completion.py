@@ -42,8 +42,8 @@ class Completed(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # gen
             names = list(self.names(ctx))
         except (AutocompError, OSError):
             names = []  # a shell that completes has no place for messages; the command itself will say it
-        found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
-        return [*found, CompletionItem(incomplete, type="file")] if self.files else found
+        items = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [*items, CompletionItem(incomplete, type="file")] if self.files else items
 
 
 def complete_values(group: click.Group) -> None:

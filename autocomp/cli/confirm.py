@@ -93,11 +93,11 @@ def confirmation_table(confirmed: Sequence[Confirmed]) -> Grid:
     figures = [figure(heading) for heading in ("simulated", "measured", "error")]
     grid = Grid("On the hardware description", name("kernel"), *figures, name("verdict"), words("message"))
     for entry in confirmed:
-        found = entry.confirmation
-        measured = amount_text(found.cycles) if found.cycles is not None else ""
-        error = percent(found.error, digits=2) if found.error is not None else ""
+        confirmation = entry.confirmation
+        measured = amount_text(confirmation.cycles) if confirmation.cycles is not None else ""
+        error = percent(confirmation.error, digits=2) if confirmation.error is not None else ""
         label = f"candidate {entry.candidate.id}"
-        grid.add(label, amount_text(entry.candidate.value), measured, error, found.status, found.message)
+        grid.add(label, amount_text(entry.candidate.value), measured, error, confirmation.status, confirmation.message)
     return grid
 
 

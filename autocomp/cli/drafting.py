@@ -13,23 +13,23 @@ from autocomp.report import make_console
 from autocomp.report.grid import Grid, figure, name, words
 
 
-def draft_document(found: Draft, out: Path) -> dict[str, Any]:
+def draft_document(outcome: Draft, out: Path) -> dict[str, Any]:
     """The report for --json."""
-    checked = found.checked
+    checked = outcome.checked
     return {
         "file": str(out),
-        "rounds": found.rounds,
+        "rounds": outcome.rounds,
         "faults": list(checked.faults),
         "to_settle": list(checked.doubts),
         "unknown": [{**asdict(moved), "swing": round(moved.swing, 4)} for moved in checked.moved],
         "tested": dict(checked.tested),
         "cycles": checked.cycles,
-        "usage": asdict(found.usage),
+        "usage": asdict(outcome.usage),
     }
 
 
-def print_draft(found: Draft, out: Path, plain: bool) -> None:
-    checked, console = found.checked, make_console(sys.stdout, plain)
+def print_draft(outcome: Draft, out: Path, plain: bool) -> None:
+    checked, console = outcome.checked, make_console(sys.stdout, plain)
     for fault in checked.faults:
         say(f"fault: {fault}")
     if checked.tested:

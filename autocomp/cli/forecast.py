@@ -45,14 +45,15 @@ def forecast_text(request: Request) -> str | None:
         options.tokens,
         options.money,
     )
-    found = forecast(request.agents, context, shape)
-    money = "no price is stated" if found.money is None else f"price {found.money:.4g}"
+    estimate = forecast(request.agents, context, shape)
+    money = "no price is stated" if estimate.money is None else f"price {estimate.money:.4g}"
     text = (
-        f"forecast: {found.requests:,} requests ({found.most_requests:,} with every repair), "
-        f"{found.prompt_tokens:,} tokens of prompts (a plan {found.plan_prompt:,}, a kernel {found.code_prompt:,}) and "
-        f"{found.completion_tokens:,} of answers, {money}"
+        f"forecast: {estimate.requests:,} requests ({estimate.most_requests:,} with every repair), "
+        f"{estimate.prompt_tokens:,} tokens of prompts "
+        f"(a plan {estimate.plan_prompt:,}, a kernel {estimate.code_prompt:,}) "
+        f"and {estimate.completion_tokens:,} of answers, {money}"
     )
-    return text + (f"; {found.budget} ends it before" if found.budget else "; fewer if it ends early")
+    return text + (f"; {estimate.budget} ends it before" if estimate.budget else "; fewer if it ends early")
 
 
 def _of_conversation(request: Request, start: str) -> str:

@@ -21,9 +21,10 @@ def accelerator_of(trace: Path, paths: Sequence[Path]) -> str:
         return str(known[fitting[0]])
     if not os.path.getsize(trace):
         raise ConfigError(f"the trace {trace} is empty: it has no commands")
-    found = "several accelerators have" if fitting else "no accelerator has"
+    beginning = "several accelerators have" if fitting else "no accelerator has"
     raise ConfigError(
-        f"{found} all commands of {trace}", hint=f"name one with --accelerator; known: {', '.join(fitting or known)}"
+        f"{beginning} all commands of {trace}",
+        hint=f"name one with --accelerator; known: {', '.join(fitting or known)}",
     )
 
 

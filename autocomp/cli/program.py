@@ -78,7 +78,7 @@ def _offering(text: str, paths: Sequence[Path]) -> str:
         if headers & set(offered):
             fitting[name] = str(file)
     if len(fitting) != 1:
-        found = "several machines offer" if fitting else "no machine offers"
+        beginning = "several machines offer" if fitting else "no machine offers"
         what = ", ".join(sorted(headers)) or "(none)"
-        raise ConfigError(f"{found} the headers {what}", hint="name the machine with --accelerator")
+        raise ConfigError(f"{beginning} the headers {what}", hint="name the machine with --accelerator")
     return next(iter(fitting.values()))

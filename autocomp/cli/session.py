@@ -83,8 +83,8 @@ def search_and_report(
         useless = useless_answers(request, result)
         failed = failed or useless is not None
         if as_json:
-            found = document(folder, result, best, schedule, progress.view, confirmed)
-            documents.append(found if useless is None else {**found, "useless": useless})
+            summary = document(folder, result, best, schedule, progress.view, confirmed)
+            documents.append(summary if useless is None else {**summary, "useless": useless})
             continue
         print_search(console, progress.view, _utilisation(result.best))
         if (evaluation := best.evaluation) is not None:

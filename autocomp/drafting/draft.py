@@ -52,13 +52,13 @@ def draft(
     for made in range(1, rounds + 1):
         reply = ensemble.ask(messages, Random(f"{seed}/draft/{made}"))
         usage += reply.usage
-        found = None if reply.text is None else located(reply.text)
-        if reply.text is None or found is None:
+        description = None if reply.text is None else located(reply.text)
+        if reply.text is None or description is None:
             note(f"round {made}: no description; {'; '.join(reply.messages) or 'the answer holds none'}")
             if reply.usage.unsent:
                 break
             continue
-        text, checked = found, check_draft(found, manuals, name)
+        text, checked = description, check_draft(description, manuals, name)
         note(f"round {made}: {_said(checked)}")
         if not checked.faults:
             break
@@ -75,8 +75,8 @@ def located(answer: str) -> str | None:
 
     Fences do not bound it: idioms have fences of their own.
     """
-    found = [match[0] for match in _DESCRIPTION.finditer(without_thoughts(answer))]
-    return max(found, key=len) + "\n" if found else None
+    matches = [match[0] for match in _DESCRIPTION.finditer(without_thoughts(answer))]
+    return max(matches, key=len) + "\n" if matches else None
 
 
 def _opening(manuals: Sequence[Page], name: str, templates: Path | None) -> list[Message]:

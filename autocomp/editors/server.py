@@ -24,7 +24,7 @@ def make_server() -> Any:
     def read(uri: str) -> None:
         text = server.workspace.get_text_document(uri).source
         name = unquote(urlsplit(uri).path)
-        found = opened.setdefault(uri, Description(name)).update(text)
+        mistakes = opened.setdefault(uri, Description(name)).update(text)
         diagnostics = [
             types.Diagnostic(
                 range=types.Range(
@@ -34,7 +34,7 @@ def make_server() -> Any:
                 source="autocomp",
                 severity=types.DiagnosticSeverity.Error,
             )
-            for one in found
+            for one in mistakes
         ]
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=diagnostics))
 

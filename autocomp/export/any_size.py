@@ -130,15 +130,15 @@ def _validated(schedule: Schedule, accelerator: Accelerator, generator: np.rando
     if schedule.options.get("layout"):
         return "its operands are packed for one size"
     try:
-        found = _made(schedule, accelerator)
+        routine = _made(schedule, accelerator)
         for _ in range(TRIALS):
-            trial = draw(found, accelerator, generator)
-            text = _bound(found, trial)
-            if trial.wrong(run_on_simulator(text, found.function, trial.tensors, {}, accelerator, trial.arrays)):
+            trial = draw(routine, accelerator, generator)
+            text = _bound(routine, trial)
+            if trial.wrong(run_on_simulator(text, routine.function, trial.tensors, {}, accelerator, trial.arrays)):
                 return f"the starting kernel of {accelerator.full_name} is not right for every size and stride"
     except AutocompError as error:
         return error.message
-    return found
+    return routine
 
 
 def _made(schedule: Schedule, accelerator: Accelerator) -> AnySize:
@@ -152,7 +152,7 @@ def draw(kernel: AnySize, accelerator: Accelerator, generator: np.random.Generat
     """Sizes, strides and values to try a kernel with."""
     values = {name: float(np.float32(2.0 ** -generator.uniform(0, 9))) for name in kernel.arguments}
     drawn = (_drawn(kernel.workload, values, accelerator, generator) for _ in range(DRAWS))
-    workload = next((found for found in drawn if found is not None), None)
+    workload = next((drawing for drawing in drawn if drawing is not None), None)
     if workload is None:
         raise ConfigError(f"none of {DRAWS} sets of sizes drawn for {kernel.function} has a result")
     gaps = {name: int(generator.integers(0, 8)) for name in kernel.strided}

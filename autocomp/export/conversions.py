@@ -111,11 +111,13 @@ class _Conversions:
 
     def _of_declaration(self, declaration: ast.Declaration) -> ast.Declaration:
         declarators = []
-        for found in declaration.declarators:
-            plain = found.initializer is not None and not isinstance(found.initializer, ast.InitializerList)
-            if plain and found.initializer is not None:
-                found = replace(found, initializer=self._to(found.initializer, _number(found.type, self._types)))
-            declarators.append(found)
+        for declarator in declaration.declarators:
+            plain = declarator.initializer is not None and not isinstance(declarator.initializer, ast.InitializerList)
+            if plain and declarator.initializer is not None:
+                declarator = replace(
+                    declarator, initializer=self._to(declarator.initializer, _number(declarator.type, self._types))
+                )
+            declarators.append(declarator)
         return replace(declaration, declarators=tuple(declarators))
 
     def _of_binary(self, node: ast.Binary) -> ast.Binary:
@@ -228,12 +230,12 @@ def _constants(constants: Mapping[str, int | float]) -> Iterable[tuple[str, tupl
 
 def _variables(function: ast.Function, types: Mapping[str, str]) -> dict[str, tuple[Scalar, int]]:
     """Those of a function; a name that is declared in several ways is not known."""
-    found: dict[str, set[tuple[Scalar | None, int]]] = {}
+    uses: dict[str, set[tuple[Scalar | None, int]]] = {}
     declared = [(d.name, d.type) for d in walk(function.body) if isinstance(d, ast.Declarator)]
     for name, kind in [*declared, *((p.name, p.type) for p in function.parameters)]:
         element = _scalar(kind.name, types)
-        found.setdefault(name, set()).add((element, kind.pointer + len(kind.extents)))
-    known = {name: next(iter(kinds)) for name, kinds in found.items() if len(kinds) == 1}
+        uses.setdefault(name, set()).add((element, kind.pointer + len(kind.extents)))
+    known = {name: next(iter(kinds)) for name, kinds in uses.items() if len(kinds) == 1}
     return {name: (element, depth) for name, (element, depth) in known.items() if element is not None}
 
 
@@ -242,8 +244,8 @@ def _number(kind: ast.Type, types: Mapping[str, str]) -> Scalar | None:
 
 
 def _scalar(name: str, types: Mapping[str, str]) -> Scalar | None:
-    found = BY_ELEMENT.get(types[name]) if name in types else NAMED.get(name)
-    return found if isinstance(found, Scalar) else None
+    scalar = BY_ELEMENT.get(types[name]) if name in types else NAMED.get(name)
+    return scalar if isinstance(scalar, Scalar) else None
 
 
 def _without_unused(function: ast.Function) -> ast.Function:

@@ -93,13 +93,16 @@ def document(
             )
             for s in schedules
         ),
-        fallbacks={name: _fallback(found) for name, found in fallbacks.items()},
+        fallbacks={name: _fallback(fallback) for name, fallback in fallbacks.items()},
     )
 
 
-def _fallback(found: AnySize | str) -> Fallback:
-    if isinstance(found, str):
-        return Fallback(function=None, file=None, reason=found)
+def _fallback(fallback: AnySize | str) -> Fallback:
+    if isinstance(fallback, str):
+        return Fallback(function=None, file=None, reason=fallback)
     return Fallback(
-        function=found.function, file=f"{found.function}.c", strided=found.strided, arguments=found.arguments
+        function=fallback.function,
+        file=f"{fallback.function}.c",
+        strided=fallback.strided,
+        arguments=fallback.arguments,
     )

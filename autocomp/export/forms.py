@@ -73,14 +73,14 @@ class Forms:
         form = self._header.get(call.function)
         if form is None:
             return (None,) * len(call.arguments)
-        found: dict[str, Parameter] = {}
+        parameters: dict[str, Parameter] = {}
         for name, arguments in commands_of(form, self._known):
             instruction = self._accelerator.instruction(name)
             assert instruction is not None  # it is a command
             for parameter, argument in zip(instruction.parameters, arguments, strict=True):
                 if isinstance(argument, tree.Name):
-                    found[argument.name] = parameter
-        return tuple(found.get(name) for name in form.parameters)
+                    parameters[argument.name] = parameter
+        return tuple(parameters.get(name) for name in form.parameters)
 
     def fence(self) -> ast.Call:
         """The call that waits for everything. Raises KernelError where the machine has no such instruction."""
@@ -118,14 +118,14 @@ class Forms:
         ]
 
     def _spelled(self, instruction: Instruction, arguments: tuple[ast.Expression, ...]) -> ast.Call:
-        found: list[tuple[Alias, Bound]] = []
+        spelled: list[tuple[Alias, Bound]] = []
         for form in self._header.values():
             [(callee, pattern), *more] = commands_of(form, self._known)
             bound = self._match(form, pattern, arguments) if callee == instruction.name and not more else None
             if bound is not None:
-                found.append((form, bound))
-        if found:
-            form, bound = min(found, key=lambda candidate: len(candidate[0].parameters))
+                spelled.append((form, bound))
+        if spelled:
+            form, bound = min(spelled, key=lambda candidate: len(candidate[0].parameters))
             return ast.Call(form.name, tuple(bound[name] for name in form.parameters))
         return ast.Call(issue_name(self._accelerator, instruction.name), arguments)
 

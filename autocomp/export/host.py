@@ -35,10 +35,10 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 def compiler() -> str:
     """The C compiler: CC, else cc, gcc or clang. Raises ConfigError if none of them is installed."""
     names = [os.environ.get("CC", "cc"), "gcc", "clang"]
-    found = next((path for name in names if (path := shutil.which(name))), None)
-    if found is None:
+    path_of_compiler = next((path for name in names if (path := shutil.which(name))), None)
+    if path_of_compiler is None:
         raise ConfigError("no C compiler found", hint="install gcc or clang, or set CC")
-    return found
+    return path_of_compiler
 
 
 def knows_flags(flags: Sequence[str]) -> bool:

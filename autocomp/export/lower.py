@@ -184,8 +184,8 @@ def _fenced(function: ast.Function, fence: ast.Call) -> ast.Function:
     """The entry with a fence before it returns, at its end and elsewhere."""
     statement = ast.ExpressionStatement(fence)
 
-    def change(found: ast.Statement, _: object) -> tuple[ast.Statement, ...] | None:
-        return (statement, found) if isinstance(found, ast.Return) else None
+    def change(calls: ast.Statement, _: object) -> tuple[ast.Statement, ...] | None:
+        return (statement, calls) if isinstance(calls, ast.Return) else None
 
     body = rewrite_statements(function.body, change)
     last = body.statements[-1] if body.statements else None

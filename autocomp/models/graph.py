@@ -87,9 +87,9 @@ class _Graph:
         for node in self._graph.node:
             if node.output[0] in folded or node.op_type in _FREE or node.output[0] in self._constant:
                 continue
-            found = self._operation(node, folded)
-            if found is not None:
-                operations[found[0]] += found[1]
+            operation = self._operation(node, folded)
+            if operation is not None:
+                operations[operation[0]] += operation[1]
                 continue
             nodes, work = host.get(node.op_type, (0, 0))
             host[node.op_type] = (nodes + 1, work + self._work(node))
@@ -113,7 +113,7 @@ class _Graph:
         a, b = self._shape(node.input[left], node), self._shape(node.input[right], node)
         if "Conv" in node.op_type:
             single = convolution(a, b, attributes, options)
-            found = None if single is None else (single, 1)
+            operation = None if single is None else (single, 1)
         else:
             if attributes.get("transB"):
                 if node.input[right] in self._constant:
@@ -122,10 +122,10 @@ class _Graph:
                     options["transpose_b"] = True
             if attributes.get("transA"):
                 options["transpose_a"] = True
-            found = gemm(a, b, options)
-        if found is not None:
+            operation = gemm(a, b, options)
+        if operation is not None:
             folded.update(follower.output[0] for follower in followers)
-        return found
+        return operation
 
     def _followers(self, node: Any) -> list[Any]:
         """Nodes after this one that are the only users of its results, and that a kernel applies when it stores

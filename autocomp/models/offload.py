@@ -122,8 +122,8 @@ def _multiplication(
     if weights.ndim != 2:
         raise Stays("its second operand is not one matrix")
     laid = weights.T if attributes.get("transB") else weights
-    found = gemm(shape, laid.shape, options)
-    return (None if found is None else found[0]), laid
+    operation = gemm(shape, laid.shape, options)
+    return (None if operation is None else operation[0]), laid
 
 
 def _workload(operation: Operation, node: Any, machine: Accelerator) -> Workload:

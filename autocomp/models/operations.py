@@ -87,8 +87,8 @@ def convolution(
 
 
 def _joined(values: Sequence[int]) -> int | tuple[int, ...]:
-    found = joined(values)
-    return tuple(found) if isinstance(found, list) else found
+    single = joined(values)
+    return tuple(single) if isinstance(single, list) else single
 
 
 def _padding(way: str, extents: Sequence[int], reaches: Sequence[int], strides: Sequence[int]) -> list[int]:

@@ -119,8 +119,8 @@ def _reader(samples: Samples) -> Any:
             self._left = iter(samples)
 
         def get_next(self) -> dict[str, npt.NDArray[Any]] | None:
-            found = next(self._left, None)
-            return None if found is None else dict(found)
+            batch = next(self._left, None)
+            return None if batch is None else dict(batch)
 
     return Reader()
 

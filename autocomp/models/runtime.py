@@ -100,8 +100,8 @@ class PartitionedModel:
         host: list[Any] = []
         for node in graph.node:
             try:
-                found = offload(node, attributes_of(node), shapes, constants, self._accelerator)
-                part = self._taken(found, choose)
+                offloaded = offload(node, attributes_of(node), shapes, constants, self._accelerator)
+                part = self._taken(offloaded, choose)
             except Stays as reason:
                 if node.op_type.startswith("Q") and node.op_type != "QuantizeLinear":
                     self.stays[node.name or node.output[0]] = str(reason)
@@ -114,8 +114,8 @@ class PartitionedModel:
         if host:
             yield self._section(host)
 
-    def _taken(self, found: Offload, choose: Choose) -> Taken:
-        workload = found.workload
+    def _taken(self, offloaded: Offload, choose: Choose) -> Taken:
+        workload = offloaded.workload
         try:
             text, source = choose(workload, self._target)
         except ConfigError as error:
@@ -123,7 +123,7 @@ class PartitionedModel:
         tree = kernel.parse(text, source, {**self._accelerator.all_constants, **workload.constants})
         checked = kernel.check(tree, self._accelerator, workload.constants, workload.tensors)
         names = tuple(parameter.name for parameter in checked.parameters)
-        return Taken(found, text, source, kernel.link(checked.program, self._tables), names)
+        return Taken(offloaded, text, source, kernel.link(checked.program, self._tables), names)
 
     def _section(self, nodes: Sequence[Any]) -> Section:
         """A session of its own for these nodes."""

@@ -30,7 +30,7 @@ class Improvement:
 
     @property
     def evaluations(self) -> int:
-        return sum(found.evaluations for _, found in self.searched)
+        return sum(result.evaluations for _, result in self.searched)
 
 
 def improve(
@@ -52,15 +52,15 @@ def improve(
             return Improvement(before, costs, tuple(searched), reason)
         chosen = worth[0]
         share = min(left, max(FEWEST, round(left * chosen.gain / sum(p.gain for p in worth))))
-        found = search(chosen, share)
-        left -= max(1, found.evaluations)
+        improved = search(chosen, share)
+        left -= max(1, improved.evaluations)
         done.add(chosen.operation)
-        searched.append((chosen, found))
-        costs = _with(costs, chosen, found)
+        searched.append((chosen, improved))
+        costs = _with(costs, chosen, improved)
 
 
-def _with(costs: Forecast, searched: Prediction, found: Found) -> Forecast:
-    if found.cycles >= searched.best:
+def _with(costs: Forecast, searched: Prediction, improved: Found) -> Forecast:
+    if improved.cycles >= searched.best:
         return costs
-    better = replace(searched, best=found.cycles, source=found.source)
+    better = replace(searched, best=improved.cycles, source=improved.source)
     return replace(costs, predictions=tuple(better if p is searched else p for p in costs.predictions))

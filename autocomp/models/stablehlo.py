@@ -211,9 +211,9 @@ class _Program:
             if line.name in _FREE or not line.results or line.results[0] in folded:
                 continue
             options, followers = self._followers(line)
-            found = self._operation(line, options)
-            if found is not None:
-                operations[found[0]] += found[1]
+            operation = self._operation(line, options)
+            if operation is not None:
+                operations[operation[0]] += operation[1]
                 folded |= followers
                 continue
             nodes, work = host.get(line.name, (0, 0))
@@ -271,8 +271,8 @@ def _product(line: _Line, options: Mapping[str, str]) -> tuple[Operation, int] |
         return None
     stored = {**({"transpose_a": True} if at != len(rows) - 1 else {}), **({"transpose_b": True} if other == 1 else {})}
     matrix = rows if "transpose_a" in stored else (math.prod(rows[:-1]), rows[-1])
-    found = gemm(matrix, columns, {**options, **stored})
-    return None if found is None else (found[0], many)
+    product = gemm(matrix, columns, {**options, **stored})
+    return None if product is None else (product[0], many)
 
 
 def _convolution(line: _Line, options: Mapping[str, str]) -> Operation | None:
@@ -303,15 +303,15 @@ def _channel(line: _Line) -> int:
 
 
 def _numbers(text: str, name: str) -> list[int]:
-    found = re.search(rf"\b{name} = (\[(?:[^\[\]]|{_LIST})*\])", text)
-    return [int(number) for number in re.findall(r"-?\d+", found[1])] if found else []
+    match = re.search(rf"\b{name} = (\[(?:[^\[\]]|{_LIST})*\])", text)
+    return [int(number) for number in re.findall(r"-?\d+", match[1])] if match else []
 
 
 def _pairs(text: str, name: str) -> tuple[list[int], list[int]]:
-    found = re.search(rf"\b{name} = {_LIST} x {_LIST}", text)
-    if found is None:
+    match = re.search(rf"\b{name} = {_LIST} x {_LIST}", text)
+    if match is None:
         return [], []
-    left, right = ([int(number) for number in part.split(", ") if number] for part in found.groups())
+    left, right = ([int(number) for number in part.split(", ") if number] for part in match.groups())
     return left, right
 
 

@@ -15,14 +15,14 @@ MOST = 60  # attempts that are shown
 
 def attempts(view: RunView) -> list[Tried]:
     """The attempts of a run in their order; of many, the best and the latest failures."""
-    found = []
+    rows = []
     for candidate in view.candidates.values():
         plan = candidate["plan"]
         if plan is None or candidate["outcome"] in ("duplicate", "skipped"):
             continue
-        found.append(Tried(plan["option"], plan["text"], candidate["outcome"], view.gain_of(candidate)))
-    best = sorted((t for t in found if t.gain is not None), key=lambda t: -(t.gain or 0.0))
-    failures = [t for t in found if t.gain is None]
+        rows.append(Tried(plan["option"], plan["text"], candidate["outcome"], view.gain_of(candidate)))
+    best = sorted((t for t in rows if t.gain is not None), key=lambda t: -(t.gain or 0.0))
+    failures = [t for t in rows if t.gain is None]
     return best[: 2 * MOST // 3] + failures[-MOST // 3 :]
 
 

@@ -43,10 +43,10 @@ def costs_document(view: RunView) -> dict[str, list[dict[str, Any]]]:
 
 
 def _grouped(view: RunView, group: Callable[[Key], tuple[Any, ...]]) -> dict[tuple[Any, ...], Counter[str]]:
-    found: dict[tuple[Any, ...], Counter[str]] = {}
+    groups: dict[tuple[Any, ...], Counter[str]] = {}
     for (model, phase, step, name), amount in view.costs.items():
-        found.setdefault(group((model, phase, step)), Counter())[name] += amount
-    return found
+        groups.setdefault(group((model, phase, step)), Counter())[name] += amount
+    return groups
 
 
 def _figures(amounts: Counter[str]) -> dict[str, Any]:

@@ -103,11 +103,11 @@ def plot(points: Sequence[Point], note: str) -> str:
 
 def _lowest(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """Those that lie below all points to their left, by area."""
-    found: list[tuple[float, float]] = []
+    front: list[tuple[float, float]] = []
     for area, total in sorted(points):
-        if not found or total < found[-1][1]:
-            found.append((area, total))
-    return found
+        if not front or total < front[-1][1]:
+            front.append((area, total))
+    return front
 
 
 @dataclass(frozen=True)

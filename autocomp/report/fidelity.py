@@ -34,22 +34,28 @@ def programs_table(comparisons: Sequence[Comparison]) -> Grid:
     """A row a program that differs, with its shrunk case."""
     figures = [figure(heading) for heading in ("commands", "simulated", "measured")]
     grid = Grid("Programs that differ", name("program"), *figures, words("difference"), words("case"))
-    for found in comparisons:
-        cycles = (amount_text(found.simulated), amount_text(found.measured))
-        grid.add(found.name, f"{found.commands:,}", *cycles, f"{found.difference}: {found.detail}", found.case)
+    for comparison in comparisons:
+        cycles = (amount_text(comparison.simulated), amount_text(comparison.measured))
+        grid.add(
+            comparison.name,
+            f"{comparison.commands:,}",
+            *cycles,
+            f"{comparison.difference}: {comparison.detail}",
+            comparison.case,
+        )
     return grid
 
 
 CLOSE = 0.01  # the relative error that a summary counts beside exact cycles
 
 
-def program_line(found: Comparison) -> str:
+def program_line(comparison: Comparison) -> str:
     """A program on both, in one line."""
-    exact = "exact" if found.simulated == found.measured else f"{found.error:+.2%}"
-    verdict = f"{found.difference}: {found.detail}" if found.difference else exact
+    exact = "exact" if comparison.simulated == comparison.measured else f"{comparison.error:+.2%}"
+    verdict = f"{comparison.difference}: {comparison.detail}" if comparison.difference else exact
     return (
-        f"{found.name:<14} {found.commands:>6,} commands  {found.simulated:>9,} simulated  "
-        f"{found.measured:>9,} measured  {verdict}"
+        f"{comparison.name:<14} {comparison.commands:>6,} commands  {comparison.simulated:>9,} simulated  "
+        f"{comparison.measured:>9,} measured  {verdict}"
     )
 
 
@@ -57,13 +63,13 @@ def summary(compared: Sequence[Comparison]) -> str:
     """The number of programs that gave the same bytes, and the accuracy of the cycles of those."""
     if not compared:
         return "no programs compared"
-    timed = [found for found in compared if found.timed]
-    commands = sum(found.commands for found in compared)
+    timed = [comparison for comparison in compared if comparison.timed]
+    commands = sum(comparison.commands for comparison in compared)
     words = f"{len(timed)} of {len(compared)} programs gave the same bytes ({commands:,} commands)"
     if not timed:
         return words
-    errors = [abs(found.error) for found in timed]
-    exact = sum(found.simulated == found.measured for found in timed)
+    errors = [abs(comparison.error) for comparison in timed]
+    exact = sum(comparison.simulated == comparison.measured for comparison in timed)
     near = sum(error <= CLOSE for error in errors)
     return (
         f"{words}; of these, cycles are exact in {exact} ({exact / len(timed):.1%}) and within {CLOSE:.0%} in {near} "

@@ -95,9 +95,9 @@ def improvement_document(done: Improvement) -> dict[str, Any]:
             {
                 "operation": prediction.operation.name,
                 "cycles_before": prediction.best,
-                "cycles_after": min(prediction.best, found.cycles),
-                "evaluations": found.evaluations,
+                "cycles_after": min(prediction.best, improved.cycles),
+                "evaluations": improved.evaluations,
             }
-            for prediction, found in done.searched
+            for prediction, improved in done.searched
         ],
     }

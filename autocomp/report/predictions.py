@@ -43,18 +43,18 @@ class Calibration:
 def predictions(view: RunView) -> list[Prediction]:
     """All predictions of a run that can be scored: those of kernels that run. A repaired kernel counts too, as what its
     plan led to."""
-    found = []
+    pairs = []
     for candidate in view.candidates.values():
         stated, gain = (candidate["plan"] or {}).get("gain"), view.gain_of(candidate)
         if stated and gain is not None:
-            found.append(Prediction(candidate["plan"]["author"], stated[0], stated[1], gain))
-    return found
+            pairs.append(Prediction(candidate["plan"]["author"], stated[0], stated[1], gain))
+    return pairs
 
 
-def calibrations(found: Iterable[Prediction]) -> list[Calibration]:
+def calibrations(predictions: Iterable[Prediction]) -> list[Calibration]:
     """One an author, in alphabetical order."""
     by_author: dict[str, list[Prediction]] = {}
-    for prediction in found:
+    for prediction in predictions:
         by_author.setdefault(prediction.author, []).append(prediction)
     return [_calibration(author, by_author[author]) for author in sorted(by_author)]
 
@@ -72,11 +72,11 @@ def print_calibrations(console: Console, view: RunView) -> None:
     console.print(grid)
 
 
-def _calibration(author: str, found: Sequence[Prediction]) -> Calibration:
-    inside = sum(prediction.inside for prediction in found) / len(found)
-    middles = [math.sqrt(prediction.low * prediction.high) for prediction in found]
-    correlation = rank_correlation(middles, [prediction.actual for prediction in found])
-    return Calibration(author, len(found), inside, correlation)
+def _calibration(author: str, predictions: Sequence[Prediction]) -> Calibration:
+    inside = sum(prediction.inside for prediction in predictions) / len(predictions)
+    middles = [math.sqrt(prediction.low * prediction.high) for prediction in predictions]
+    correlation = rank_correlation(middles, [prediction.actual for prediction in predictions])
+    return Calibration(author, len(predictions), inside, correlation)
 
 
 def rank_correlation(left: Sequence[float], right: Sequence[float]) -> float | None:

@@ -143,7 +143,7 @@ class RunView:
         nothing where there was one start."""
         plans = {number: candidate.get("plan") or {} for number, candidate in self.candidates.items()}
         generated = {number for number, plan in plans.items() if plan.get("option") == GENERATED}
-        found: dict[str, Number] = {}
+        values: dict[str, Number] = {}
         for number, candidate in self.candidates.items() if generated else ():
             if candidate["outcome"] not in (CORRECT, PLAUSIBLE) or candidate["value"] is None:
                 continue
@@ -151,8 +151,8 @@ class RunView:
             while start and start not in generated:
                 start = self.candidates[start]["parent"] or 0
             name = "the generated kernel" if start else "the kernel given"
-            found[name] = min(found.get(name, candidate["value"]), candidate["value"], key=self.objective.rank)
-        return found
+            values[name] = min(values.get(name, candidate["value"]), candidate["value"], key=self.objective.rank)
+        return values
 
     def _on_replay(self, event: Event) -> None:
         self.replay = event

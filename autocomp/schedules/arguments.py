@@ -23,18 +23,18 @@ def is_number(text: str, value: float) -> bool:
 
 
 def has_number(kernel: str, value: float) -> bool:
-    return any(is_number(found.group(), value) for found in _NUMBER.finditer(kernel))
+    return any(is_number(match.group(), value) for match in _NUMBER.finditer(kernel))
 
 
 def bound(kernel: str, present: Mapping[str, float], wanted: Mapping[str, float]) -> str:
     """The kernel with the `wanted` values of its arguments where its text has the `present` ones; both are by name."""
     changed = {name: value for name, value in wanted.items() if binary32(value) != binary32(present[name])}
 
-    def written(found: re.Match[str]) -> str:
+    def written(places: re.Match[str]) -> str:
         for name, value in changed.items():
-            if is_number(found.group(), present[name]):
+            if is_number(places.group(), present[name]):
                 return c_float(value)
-        return found.group()
+        return places.group()
 
     return _NUMBER.sub(written, kernel) if changed else kernel
 

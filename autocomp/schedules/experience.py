@@ -86,14 +86,14 @@ def remember(request: Request, folder: RunFolder, result: SearchResult, root: Pa
     RunFolderError where the store cannot be written."""
     judged = [c for step in result.history.steps for c in step.candidates if c.evaluation is not None]
     ids = {option.id for option in request.menu.options}
-    found = [one for one in by_option(result.history, judged) if one.option in ids]
-    if not found:
+    experiences = [one for one in by_option(result.history, judged) if one.option in ids]
+    if not experiences:
         return None
     run = _Run(
         run=_digest(read_regular(folder.config, MOST_CONFIG)),
         machine=_digest(request.target.digest.encode()),
         problem=_problem(request.workload),
-        options=[_Option.model_validate(asdict(one)) for one in found],
+        options=[_Option.model_validate(asdict(one)) for one in experiences],
     )
     path = root / _place(request.workload, request.target)
     with Store(root).writing(path):
@@ -153,11 +153,11 @@ def _digest(content: bytes) -> str:
 
 def _together(runs: Iterator[_Run] | Sequence[_Run]) -> tuple[Experience, ...]:
     """The sums by option, in the order of their ids."""
-    found: dict[str, list[Experience]] = {}
+    groups: dict[str, list[Experience]] = {}
     for run in runs:
         for one in run.options:
-            found.setdefault(one.option, []).append(Experience(**one.model_dump()))
-    return tuple(reduce(add, ones) for _, ones in sorted(found.items()))
+            groups.setdefault(one.option, []).append(Experience(**one.model_dump()))
+    return tuple(reduce(add, ones) for _, ones in sorted(groups.items()))
 
 
 def _read(path: Path, warn: Warn) -> _File | None:

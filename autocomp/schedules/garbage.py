@@ -41,11 +41,11 @@ def garbage(root: Path, others: Sequence[Path], now: float, warn: Warn) -> Itera
                 break
 
 
-def collect(root: Path, found: Sequence[Garbage], warn: Warn) -> None:
+def collect(root: Path, removable: Sequence[Garbage], warn: Warn) -> None:
     """Remove files, and the folders that this leaves empty; the index follows."""
-    for item in found:
+    for item in removable:
         item.path.unlink(missing_ok=True)
-    for folder in sorted({item.path.parent for item in found}):
+    for folder in sorted({item.path.parent for item in removable}):
         while folder != root and not any(folder.iterdir()):
             folder.rmdir()
             folder = folder.parent

@@ -72,8 +72,8 @@ class Stored:
     def kernel(self) -> str:
         """The kernel's text."""
         text = self.text()
-        _, found, block = text.partition(_KERNEL)
-        if found:
+        _, separator, block = text.partition(_KERNEL)
+        if separator:
             return "".join(line.removeprefix("  ") for line in block.splitlines(keepends=True))
         from autocomp.schedules.record import from_yaml  # a kernel that is not a literal block needs a YAML reader
 

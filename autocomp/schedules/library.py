@@ -94,8 +94,8 @@ class Library:
             _refuse_ambiguity(usual or exact, operation)
             best = min(usual or exact, key=lambda item: item.entry.rank)
             return _match(best, 0.0, options, parameters)
-        found = family.nearest(shape, variants)
-        return found and _match(found[1], found[0], options, parameters)
+        nearest_members = family.nearest(shape, variants)
+        return nearest_members and _match(nearest_members[1], nearest_members[0], options, parameters)
 
     def why_none(
         self,
@@ -191,10 +191,10 @@ class _Family:
     def nearest(self, shape: Mapping[str, int], variants: Set[int]) -> tuple[float, Stored] | None:
         point = self._point(shape)
         if len(variants) > FEW:
-            found = nearest((self._whole,), point, lambda member: member[0] in variants)
+            members = nearest((self._whole,), point, lambda member: member[0] in variants)
         else:
-            found = nearest([self._trees[number] for number in sorted(variants)], point)
-        return found and (found[0], found[1][1])
+            members = nearest([self._trees[number] for number in sorted(variants)], point)
+        return members and (members[0], members[1][1])
 
     def _point(self, dims: Mapping[str, int]) -> Point:
         return tuple(math.log2(max(1, dims[name])) for name in self._names)
@@ -307,7 +307,10 @@ def why_none(
 def _as_kept(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as records have them: numbers for each side or direction are one number where they are equal."""
     several = {name: list(value) for name, value in options.items() if isinstance(value, list | tuple)}
-    return {**options, **{name: found if len(set(found)) > 1 else found[0] for name, found in several.items() if found}}
+    return {
+        **options,
+        **{name: values if len(set(values)) > 1 else values[0] for name, values in several.items() if values},
+    }
 
 
 def _spec(accelerator: str | None, target: str | None) -> str:

@@ -177,12 +177,12 @@ class ScheduleRecord(_Part):
 def better(present: ScheduleRecord, other: ScheduleRecord) -> bool:
     """True if another record of the same identity replaces the present one. On the same machine under the same
     objective the better, and of equals the one found first; else the one found last, as they cannot be compared."""
-    found, other_found = present.provenance.created, other.provenance.created
+    created, other_found = present.provenance.created, other.provenance.created
     objective = present.result.objective
     if present.target.digest != other.target.digest or objective != other.result.objective:
-        return (other_found, other.digest) > (found, present.digest)
+        return (other_found, other.digest) > (created, present.digest)
     rank, other_rank = objective.rank(present.result.value), objective.rank(other.result.value)
-    return (other_rank, other_found, other.digest) < (rank, found, present.digest)
+    return (other_rank, other_found, other.digest) < (rank, created, present.digest)
 
 
 def to_yaml(record: ScheduleRecord) -> str:

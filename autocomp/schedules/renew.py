@@ -49,13 +49,13 @@ def freshness(
         workloads.require_trusted(workload)
         if _at_bound(record, target, workload):
             return Freshness(path, FRESH, message=AT_BOUND)
-        found = fresh_record(workload, target, evaluations, warn)
+        fresh = fresh_record(workload, target, evaluations, warn)
     except (AutocompError, OSError) as error:
         return Freshness(path, UNKNOWN, message=getattr(error, "message", str(error)))
-    gain = record.result.objective.gain(record.result.value, found.result.value)
+    gain = record.result.objective.gain(record.result.value, fresh.result.value)
     if gain <= BEATEN:
         return Freshness(path, FRESH, gain)
-    return Freshness(path, STALE, gain, found)
+    return Freshness(path, STALE, gain, fresh)
 
 
 def _at_bound(record: ScheduleRecord, target: Target, workload: Workload) -> bool:

@@ -35,7 +35,7 @@ def precedents_for(
         and stored.entry.dims.keys() == workload.dims.keys()
     ]
     near = [(distance, stored) for distance, stored in near if distance > 0]
-    near.sort(key=lambda found: (found[0], -(found[1].entry.ratio or 0.0), found[1].entry.path))
+    near.sort(key=lambda records: (records[0], -(records[1].entry.ratio or 0.0), records[1].entry.path))
     return tuple(_precedent(stored, distance) for distance, stored in near[:count])
 
 

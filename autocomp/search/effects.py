@@ -136,9 +136,9 @@ class Effects:
             return
         damaged = self._cache.damaged
         for canonical, candidate in wanted.items():
-            found = self._cache.find(method, candidate.kernel)
-            if found is not None:
-                document = {"kernel": candidate.kernel, **found, "cached": True}
+            verdict = self._cache.find(method, candidate.kernel)
+            if verdict is not None:
+                document = {"kernel": candidate.kernel, **verdict, "cached": True}
                 self._journal.record(kind, key_of(kind, canonical), document)
         if self._cache.damaged > damaged:
             self._journal.note("cache", {"damaged": self._cache.damaged - damaged})

@@ -52,9 +52,9 @@ def _experience(option: str, gains: list[float | None]) -> Experience:
     return Experience(option, len(gains), faster, len(gains) - len(held), mean, max(held, default=None))
 
 
-def _option(found: Experience) -> str:
-    best = "-" if found.best is None else f"{found.best:.2f}x"
-    return f"| {found.option or '(free)'} | {found.tried} | {found.faster} | {best} | {found.failed} |"
+def _option(option: Experience) -> str:
+    best = "-" if option.best is None else f"{option.best:.2f}x"
+    return f"| {option.option or '(free)'} | {option.tried} | {option.faster} | {best} | {option.failed} |"
 
 
 def _experiment(history: History, candidate: Candidate) -> str:

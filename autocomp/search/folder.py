@@ -85,9 +85,9 @@ class RunFolder:
         except ValueError as error:
             raise RunFolderError(f"{file} is not valid JSON: {error}") from error
         if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
-            found = snapshot.get("format") if isinstance(snapshot, dict) else type(snapshot).__name__
+            version = snapshot.get("format") if isinstance(snapshot, dict) else type(snapshot).__name__
             raise RunFolderError(
-                f"{file} has format {found!r}; this version reads format {FORMAT}",
+                f"{file} has format {version!r}; this version reads format {FORMAT}",
                 hint="another version of autocomp wrote it, and that version reads it. Its kernels are plain text: a"
                 f" new search can start from one, with `kernel: {self.path}/best.c` in the workload",
             )

@@ -87,8 +87,8 @@ class Options(BaseModel):
             return handler(values)
         except ValidationError as error:
             given = values if isinstance(values, dict) else {}
-            found = "; ".join(problems(error, given, lambda _: sorted(cls.model_fields)))
-            raise ConfigError(f"search options: {found}") from None
+            faults = "; ".join(problems(error, given, lambda _: sorted(cls.model_fields)))
+            raise ConfigError(f"search options: {faults}") from None
 
 
 def spent_budget(usage: Usage, options: Options) -> str | None:

@@ -28,7 +28,7 @@ def after_rules(request: Request, folder: RunFolder, means: Means, listener: Lis
     if not lineage:
         return request
     ratio = (best.evaluation.ratio if best.evaluation else None) or 0.0
-    found = Precedent(
+    precedent = Precedent(
         f"the rules' run {folder.path.name}", best.kernel, f"this very {request.workload.name}", 0.0, ratio, lineage
     )
-    return replace(request, precedents=(found, *request.precedents))
+    return replace(request, precedents=(precedent, *request.precedents))

@@ -243,7 +243,7 @@ class Search:
         self._effects.record_step(history)
         return history
 
-    def _replay_document(self, found: Replay) -> dict[str, Any]:
+    def _replay_document(self, replay: Replay) -> dict[str, Any]:
         """The outcome of the precedents' plans; parents are ids of candidates, of which 0 is the starting kernel."""
         steps = [
             {
@@ -253,13 +253,13 @@ class Search:
                 "hash": self._problem.agents.target.language.fingerprint(step.kernel),
                 "parent": 0 if step.parent is None else step.parent + 1,
             }
-            for step in found.steps
+            for step in replay.steps
         ]
         records = [
             {"record": p.record, "digest": p.digest, "problem": p.problem, "distance": p.distance}
             for p in self._problem.agents.precedents
         ]
-        return {"records": records, "steps": steps, "left_out": [list(entry) for entry in found.left_out]}
+        return {"records": records, "steps": steps, "left_out": [list(entry) for entry in replay.left_out]}
 
     def _step(self, history: History, request: Expand) -> Step:
         number = self._effects.step = len(history.steps) + 1

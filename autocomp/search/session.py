@@ -124,14 +124,14 @@ def _search(
 
 def require_true(judge: Evaluator, folder: RunFolder, best: Candidate) -> None:
     """Raises RunFolderError unless the judge finds the kernel correct, with what was measured but for noise."""
-    found = judge.evaluate(folder.kernel(best.kernel))
-    now, objective = found.measurement, best.objective
-    if found.correct and now is not None:
+    evaluation = judge.evaluate(folder.kernel(best.kernel))
+    now, objective = evaluation.measurement, best.objective
+    if evaluation.correct and now is not None:
         if not objective.better(now, best.measurement) and not objective.better(best.measurement, now):
             return
         says = f"{now.value:,} {objective.unit}"
     else:
-        says = f"it fails {found.failure.stage}" if found.failure else "it is not measured"
+        says = f"it fails {evaluation.failure.stage}" if evaluation.failure else "it is not measured"
     raise RunFolderError(
         f"the log of {folder.path} states {best.value:,} {objective.unit} for its best kernel; now: {says}",
         hint="its log was edited, or another version wrote it; start a new search",
@@ -195,9 +195,9 @@ def _opening(request: Request, start: str) -> Callable[[], Replay] | None:
     def replay() -> Replay:
         text = "Begin with the generated kernel, in place of the one given."
         first = Replayed("the target", Plan(GENERATED, text), generated, None)
-        found = target.replay(precedents, generated, workload) if precedents else Replay()
-        later = (replace(s, parent=0 if s.parent is None else s.parent + 1) for s in found.steps)
-        return replace(found, steps=(first, *later))
+        replayed = target.replay(precedents, generated, workload) if precedents else Replay()
+        later = (replace(s, parent=0 if s.parent is None else s.parent + 1) for s in replayed.steps)
+        return replace(replayed, steps=(first, *later))
 
     return replay
 

@@ -187,8 +187,8 @@ def restore(folder: RunFolder, say_trusted: bool = False) -> Request:
             experience=snapshot.experience,
         )
     except ValidationError as error:
-        found = "; ".join(problems(error, document, lambda _: []))
-        raise RunFolderError(f"{place} is not as this version writes it: {found:.400}") from None
+        faults = "; ".join(problems(error, document, lambda _: []))
+        raise RunFolderError(f"{place} is not as this version writes it: {faults:.400}") from None
     except AutocompError as error:
         raise RunFolderError(f"{place} cannot be restored: {error}") from error
     if target.digest != stored.digest:

@@ -176,8 +176,8 @@ class AgentTarget:
         """The description of a failed kernel for the coder: the cause first, where it is found."""
         if call.verdict is None or self.black_box or not self.diagnoses:
             return call.failure
-        found = self.target.cause(call.broken, self.workload, call.verdict)
-        return f"{found}\n\nSo it {call.failure}" if found else call.failure
+        cause = self.target.cause(call.broken, self.workload, call.verdict)
+        return f"{cause}\n\nSo it {call.failure}" if cause else call.failure
 
     def _implementation(self, ask: Callable[[Plan], Implementation], call: AgentCall) -> dict[str, Any]:
         if call.plan is None:

@@ -41,18 +41,18 @@ class WorstOf(Evaluator):
         self.version = hashlib.sha256("\n".join([self.nominal.version, *parts]).encode()).hexdigest()
 
     def evaluate(self, kernel: str, phases: Collection[Phase] = PHASES, seed: int | None = None) -> Evaluation:
-        found = self.nominal.evaluate(kernel, phases, seed)
-        if found.measurement is None or found.failure is not None:
-            return found
-        each = {NOMINAL: found}
+        evaluation = self.nominal.evaluate(kernel, phases, seed)
+        if evaluation.measurement is None or evaluation.failure is not None:
+            return evaluation
+        each = {NOMINAL: evaluation}
         for name, evaluator in self.others.items():
-            other = evaluator.evaluate(kernel, SCREEN, found.seed)
+            other = evaluator.evaluate(kernel, SCREEN, evaluation.seed)
             if other.failure is not None or other.measurement is None:
-                return replace(found, stages=_failed(found, other, name), measurement=None)
+                return replace(evaluation, stages=_failed(evaluation, other, name), measurement=None)
             each[name] = other
-        rank = found.objective.rank
+        rank = evaluation.objective.rank
         values = {name: one.value for name, one in each.items() if one.value is not None}
-        judged = replace(found, conditions=values, seconds=sum(one.seconds for one in each.values()))
+        judged = replace(evaluation, conditions=values, seconds=sum(one.seconds for one in each.values()))
         worst = each[judged.worst or NOMINAL]
         bounds = [one.bound for one in each.values() if one.bound is not None]
         strictest = max(bounds, key=lambda bound: rank(bound.value), default=None)
@@ -66,18 +66,18 @@ def nominal(evaluation: Evaluation) -> Evaluation:
     return replace(evaluation, measurement=Measurement(evaluation.conditions[NOMINAL]), conditions={})
 
 
-def _failed(found: Evaluation, other: Evaluation, condition: str) -> tuple[StageVerdict, ...]:
+def _failed(evaluation: Evaluation, other: Evaluation, condition: str) -> tuple[StageVerdict, ...]:
     """The verdicts on a kernel that fails in one condition alone."""
     failure = other.failure
     if failure is None:
-        first = found.stages[0]
+        first = evaluation.stages[0]
         failure = replace(first, status="failed", message="the kernel was not measured")
     message = f"in the condition {condition!r}: {failure.message}"
     return tuple(
         replace(verdict, status="failed", message=message, line=failure.line)
         if verdict.stage == failure.stage
         else verdict
-        for verdict in found.stages
+        for verdict in evaluation.stages
     )
 
 

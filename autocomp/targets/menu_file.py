@@ -177,8 +177,8 @@ def parse_option(entry: Mapping[str, object], kind: str) -> MenuOption:
     try:
         return _Option.model_validate(entry, context=kind_of(kind)).frozen()
     except ValidationError as error:
-        found = problems(error, dict(entry), lambda parents: list(_Option.model_fields))
-        raise ConfigError(f"option {entry.get('id')!r}: " + "; ".join(found)) from error
+        faults = problems(error, dict(entry), lambda parents: list(_Option.model_fields))
+        raise ConfigError(f"option {entry.get('id')!r}: " + "; ".join(faults)) from error
 
 
 def _known_keys(parents: Sequence[int | str]) -> list[str]:

@@ -29,14 +29,14 @@ def kind_of(name: str) -> type[Target]:
         hint = (f"did you mean {near!r}? " if near else "") + f"installed: {', '.join(kinds()) or 'none'}"
         raise ConfigError(f"unknown kind of target {name!r}", hint=hint)
     try:
-        found = point.load()
+        kind = point.load()
     except Exception as error:  # another package's code
         raise ConfigError(
             f"the target {name!r} ({point.value}) cannot be imported: {type(error).__name__}: {error}"
         ) from error
-    if not (isinstance(found, type) and issubclass(found, Target)):
+    if not (isinstance(kind, type) and issubclass(kind, Target)):
         raise ConfigError(f"the entry point {name!r} of {GROUP} names {point.value}, which is not a Target class")
-    return found
+    return kind
 
 
 def load_target(

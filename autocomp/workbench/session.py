@@ -104,11 +104,11 @@ class Session:
 
     def candidate(self, number: int) -> Candidate:
         """Raises ConfigError for a number that no kernel has."""
-        found = next((candidate for candidate in self.history if candidate.id == number), None)
-        if found is None:
+        match = next((candidate for candidate in self.history if candidate.id == number), None)
+        if match is None:
             last = max(candidate.id for candidate in self.history)
             raise ConfigError(f"no kernel has the number {number}", hint=f"numbers are 0 to {last}")
-        return found
+        return match
 
     def evaluate(self, kernel: str, idea: str, parent: int | None = None) -> Candidate:
         """Judge a kernel that was made from `parent`, by default the best one. One that may be the best goes through

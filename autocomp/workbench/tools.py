@@ -126,14 +126,14 @@ class Tools:
     def explain(self, kernel: Kernel, line: int) -> str:
         """Explain the waits of one line's commands: their causes, their cost, and what usually helps. Free."""
         profile = self._profile(kernel)
-        found = next((entry for entry in profile.lines if entry.line == line), None)
-        if found is None:
+        row = next((entry for entry in profile.lines if entry.line == line), None)
+        if row is None:
             known = ", ".join(str(entry.line) for entry in profile.lines)
             raise ConfigError(f"line {line} issues no commands", hint=f"lines that do: {known}")
-        cost, total = found.cost, max(1, profile.cycles)
+        cost, total = row.cost, max(1, profile.cycles)
         unit = self._target.objective.unit
         said = [
-            f"line {line}: {found.text.strip()}",
+            f"line {line}: {row.text.strip()}",
             f"{cost.commands:,} commands; {cost.path_cycles:,} of {profile.cycles:,} {unit} of the critical path "
             f"({cost.path_cycles / total:.1%}).",
             *(segment.words for segment in profile.path if segment.line == line),
@@ -152,8 +152,8 @@ class Tools:
         before, after = self._text(first), self._text(second)
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "first", "second", lineterm="", n=1)
         parts = ["\n".join(lines) or "the texts are the same"]
-        found = compared(self._profile(before), self._profile(after))
-        parts.append(_printed(lambda console: print_comparison(console, found)))
+        comparison = compared(self._profile(before), self._profile(after))
+        parts.append(_printed(lambda console: print_comparison(console, comparison)))
         return "\n\n".join(parts)
 
     # --- changing ------------------------------------------------------------------------------------------------
@@ -162,17 +162,17 @@ class Tools:
         """Exact rewrites that apply to a kernel, with parameters and either the value that they were seen to lead to,
         or the estimated saving. Free."""
         text = self._text(kernel)
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for name in self._target.transformations.names:
             try:
                 ready = self._target.ready(name, text, self._workload)
                 for _, (proposal, _) in zip(range(MOST_PROPOSALS), ready, strict=False):
                     parameters = json.loads(json.dumps(dict(proposal.parameters), default=str))
                     entry = {"name": name, "parameters": parameters, "why": proposal.reason}
-                    found.append({**entry, **_promise(proposal)})
+                    rows.append({**entry, **_promise(proposal)})
             except NotApplicable:
                 continue
-        return sorted(found, key=self._rank)
+        return sorted(rows, key=self._rank)
 
     def _rank(self, entry: dict[str, Any]) -> tuple[bool, float]:
         """Values that were seen come first, the best of them ahead."""
@@ -187,7 +187,7 @@ class Tools:
     def schedules(self) -> list[dict[str, Any]]:
         """The steps that made the most similar operations fast. Free."""
         known = self._request.precedents
-        found = known or precedents_for(self._workload, self._target, MOST_SCHEDULES, lambda message: None)
+        records = known or precedents_for(self._workload, self._target, MOST_SCHEDULES, lambda message: None)
         return [
             {
                 "problem": precedent.problem,
@@ -197,7 +197,7 @@ class Tools:
                     for step in precedent.lineage
                 ],
             }
-            for precedent in found
+            for precedent in records
         ]
 
     # --- what there is to read -----------------------------------------------------------------------------------

@@ -64,10 +64,10 @@ class Axis:
         if pool is not None:
             starts = (p * pool.stride - pool.padding for p in range(self.pooled))
             wanted = {start + i for start in starts for i in range(pool.size)} & set(wanted)  # type: ignore[assignment]
-        found = (
+        spans = (
             [(t, p * self.stride + t * self.dilation - self.before) for t in range(self.taps)] for p in sorted(wanted)
         )
-        return tuple(tuple((tap, pixel) for tap, pixel in window if 0 <= pixel < self.extent) for window in found)
+        return tuple(tuple((tap, pixel) for tap, pixel in window if 0 <= pixel < self.extent) for window in spans)
 
     @property
     def products(self) -> tuple[tuple[int, int], ...]:
@@ -103,10 +103,10 @@ class Convolution:
     def sums(self) -> Mapping[int, int]:
         """The sums that the outputs depend on: the number of products in a sum, mapped to the number of such sums."""
         rows, cols = (Counter(len(window) for window in axis.windows) for axis in (self.rows, self.cols))
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for (high, n), (wide, m) in itertools.product(rows.items(), cols.items()):
-            found[high * wide * self.depth] += n * m * self.images * self.filters
-        return found
+            counts[high * wide * self.depth] += n * m * self.images * self.filters
+        return counts
 
     @property
     def unused(self) -> int:

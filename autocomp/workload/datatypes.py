@@ -72,5 +72,5 @@ _NARROW: dict[str, Any] = {
 
 def array_type(name: str) -> np.dtype[Any]:
     """The type of an array of a data type's elements."""
-    found: np.dtype[Any] = np.dtype(_NARROW.get(name, name))
-    return found
+    element: np.dtype[Any] = np.dtype(_NARROW.get(name, name))
+    return element

@@ -43,8 +43,8 @@ def sums(workload: Workload, reach: int, random: np.random.Generator) -> Sums:
     ties = np.abs(products - np.trunc(products)) == 0.5
     ends = (np.abs(products) >= 126) & (np.abs(products) <= 131)
     sorts = [np.unique(around[chosen]) for chosen in (ties, ends, ~ties & ~ends) if chosen.any()]
-    found = [np.resize(random.permutation(sort), SAMPLED) for sort in sorts]
-    return np.stack(found, axis=1).reshape(-1) if found else np.zeros(1, np.int64)
+    orders = [np.resize(random.permutation(sort), SAMPLED) for sort in sorts]
+    return np.stack(orders, axis=1).reshape(-1) if orders else np.zeros(1, np.int64)
 
 
 def left(count: int, length: int, workload: Workload, random: np.random.Generator) -> npt.NDArray[np.int8]:

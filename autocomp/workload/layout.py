@@ -128,8 +128,8 @@ class Layout:
 
     def swapped(self, dimensions: str) -> bool:
         """True if, of two dimensions, the one that usually comes last is stored as a whole before the other."""
-        found = tuple(axis for axis in self.axes if axis.dimension in dimensions)
-        return found == tuple(Axis(name) for name in reversed(dimensions))
+        axes = tuple(axis for axis in self.axes if axis.dimension in dimensions)
+        return axes == tuple(Axis(name) for name in reversed(dimensions))
 
     def step(self, dimension: str, by: int = 1, block: int | None = None) -> int | None:
         """Places from an element to the one that is `by` further along a dimension; with `block`, in the same block of

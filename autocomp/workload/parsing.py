@@ -79,13 +79,13 @@ def _explain(detail: ErrorDetails, document: dict[str, Any], tree: yaml.Node, te
     if detail["type"] == "missing":
         known = _known_keys(operation, path[:-1])
         return ConfigError(f"key {key!r} is missing", place=place, hint=f"keys here: {', '.join(known)}")
-    found = _shown(detail["input"])
+    shown = _shown(detail["input"])
     advice: str | None = None
     if detail["type"] == "literal_error" and isinstance(detail["input"], str):
         choices = [word.strip(" '") for word in detail["ctx"]["expected"].replace(" or ", ",").split(",")]
         near = closest(detail["input"], choices)
         advice = f"did you mean {near!r}?" if near else None
-    return ConfigError(f"key {key!r}: found {found}, expected {_expectation(detail)}", place=place, hint=advice)
+    return ConfigError(f"key {key!r}: found {shown}, expected {_expectation(detail)}", place=place, hint=advice)
 
 
 def _whereabouts(operation: str, path: Sequence[int | str], known: Sequence[str], value: str) -> str:
@@ -162,8 +162,8 @@ def _mapping_below(annotation: Any) -> type[BaseModel] | None:
     """The model in a field's type, such as that of `Pool | None` or `list[TensorEntry]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = (_mapping_below(part) for part in get_args(annotation))
-    return next((model for model in found if model is not None), None)
+    mappings = (_mapping_below(part) for part in get_args(annotation))
+    return next((model for model in mappings if model is not None), None)
 
 
 def _node_at(tree: yaml.Node, path: Sequence[int | str]) -> yaml.Node:

@@ -142,8 +142,8 @@ def _real_bounds(workload: Workload, arrays: Arrays, expected: Array) -> Bounds:
     results = _real(workload, arrays).astype(expected.dtype) if pooled else expected
     parts = np.split(results.reshape(-1, results.shape[-1]), len(products), axis=1)
     scale = float(workload.options["scale"])
-    found = [of_products(scale, *product, part) for product, part in zip(products, parts, strict=True)]
-    bounds: Bounds = np.concatenate(found, axis=1)
+    bounds_of_parts = [of_products(scale, *product, part) for product, part in zip(products, parts, strict=True)]
+    bounds: Bounds = np.concatenate(bounds_of_parts, axis=1)
     if not pooled:
         return bounds.reshape(expected.shape)
     shape = convolution(workload.dims, workload.options)

@@ -82,19 +82,19 @@ def compare(name: str, folder: Path, effort: Effort, target_name: str) -> None:
         patience=NO_PATIENCE,
     )
     request = Request(workload, target, menu, Agents(), options, "beam")
-    found: dict[str, Any] = {"row": name, "searches": {}}
+    document: dict[str, Any] = {"row": name, "searches": {}}
     kernels = [target.starting_kernel(workload)]
     for form in FORMS:
         begun = time.monotonic()
         result, kernel = _search(request, folder / "runs" / f"{name}_{form}", form == "with", effort.threads)
         kernels.append(kernel)
         (folder / f"{name}.{form}.py").write_text(kernel, encoding="utf-8")
-        found["searches"][form] = _told(result, time.monotonic() - begun)
+        document["searches"][form] = _told(result, time.monotonic() - begun)
     measured = target.evaluator(workload).measure_beside(kernels)
     for what, one in zip(COLUMNS, measured, strict=True):
-        found[what] = None if one is None else {"us": one.value, "spread": one.spread}
-    found["when"] = datetime.now().astimezone().isoformat(timespec="seconds")
-    (folder / f"{name}.advice.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+        document[what] = None if one is None else {"us": one.value, "spread": one.spread}
+    document["when"] = datetime.now().astimezone().isoformat(timespec="seconds")
+    (folder / f"{name}.advice.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
 def _search(request: Request, place: Path, advised: bool, threads: int) -> tuple[SearchResult, str]:

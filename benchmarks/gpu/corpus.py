@@ -56,16 +56,16 @@ def judge_corpus(folder: Path, target: str, threads: int) -> None:
         known = Row(operation, operation, dims, dtype)
         waiting.append((f"generated {operation}", device.starting_kernel(known.workload()), known, "", True))
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda job: _judged(device, *job), waiting))
-    for judged in found:
+        verdicts = list(pool.map(lambda job: _judged(device, *job), waiting))
+    for judged in verdicts:
         mark = "ok " if judged.right else "BAD"
         print(f"{mark} {judged.name}: {judged.stage or 'accepted'} {judged.reason[:150]}".rstrip())
-    print(summary(found))
-    (folder / "corpus.json").write_text(json.dumps([asdict(judged) for judged in found], indent=1), encoding="utf-8")
+    print(summary(verdicts))
+    (folder / "corpus.json").write_text(json.dumps([asdict(judged) for judged in verdicts], indent=1), encoding="utf-8")
 
 
-def summary(found: Sequence[Judged]) -> str:
-    cheats, honest = [j for j in found if not j.honest], [j for j in found if j.honest]
+def summary(verdicts: Sequence[Judged]) -> str:
+    cheats, honest = [j for j in verdicts if not j.honest], [j for j in verdicts if j.honest]
     refused = sum(1 for judged in cheats if judged.stage)
     return (
         f"{refused} of {len(cheats)} cheats refused, {sum(1 for j in cheats if j.right)} at the stage expected; "

@@ -75,39 +75,39 @@ def run_all(folder: Path, level: str, numbers: Sequence[str], evaluations: int, 
 def run_problem(folder: Path, problem: str, evaluations: int) -> None:
     """Search for one problem and measure; what came of it goes into the folder."""
     file = folder / f"{problem.replace('/', '_')}.kb.json"
-    found: dict[str, Any] = {"problem": problem, "stage": "start"}
+    document: dict[str, Any] = {"problem": problem, "stage": "start"}
     try:
-        _measured(problem, folder, evaluations, found)
+        _measured(problem, folder, evaluations, document)
     except Exception as error:
-        found["error"] = f"{type(error).__name__}: {str(error)[:400]}"
-    file.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        document["error"] = f"{type(error).__name__}: {str(error)[:400]}"
+    file.write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
-def _measured(problem: str, folder: Path, candidates: int, found: dict[str, Any]) -> None:
+def _measured(problem: str, folder: Path, candidates: int, document: dict[str, Any]) -> None:
     """The starting kernel and the first rewrites that the rules offer for it: the fastest that passes all stages."""
     from autocomp.targets.triton.worker.turns import Turns
 
     workload = load_workload(f"kernelbench:{problem}", trust=True)
     target = load_target("triton")
     start = target.starting_kernel(workload)
-    found["stage"] = "search"
+    document["stage"] = "search"
     judge = target.evaluator(workload)
     kernels = list(dict.fromkeys([start, *_rewritten(target, start, workload)]))[:candidates]
     first = SCREEN if len(kernels) > 1 else PHASES
     screened = [(kernel, judge.evaluate(kernel, first)) for kernel in kernels]
-    found["screened_us"] = [one.value if one.correct else str(one.failure)[:200] for _, one in screened]
+    document["screened_us"] = [one.value if one.correct else str(one.failure)[:200] for _, one in screened]
     right = sorted(((one.value, kernel) for kernel, one in screened if one.correct and one.value is not None))
     for value, kernel in right:
         proof = judge.evaluate(kernel, PROVE) if first is SCREEN else None
         if proof is not None and not proof.correct:
-            found.setdefault("refused", []).append(str(proof.failure)[:300])
+            document.setdefault("refused", []).append(str(proof.failure)[:300])
             continue
         file = folder / f"{problem.replace('/', '_')}.py"
         file.write_text(kernel, encoding="utf-8")
-        found |= {"judged_us": value, "evaluations": len(kernels), "stage": "beside"}
+        document |= {"judged_us": value, "evaluations": len(kernels), "stage": "beside"}
         with Turns("cuda:0").beside_others():
-            found |= _beside(str(workload.reference_text), file)
-        found["stage"] = "done"
+            document |= _beside(str(workload.reference_text), file)
+        document["stage"] = "done"
         return
 
 
@@ -168,8 +168,8 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
             rounds = [{name: timed(action) for name, action in contenders.items()} for _ in range(ROUNDS)]
             torch.backends.cudnn.allow_tf32 = False
             exact = timed(contenders["eager_us"])
-        found = {name: statistics.median(times[name] for times in rounds) for name in contenders}
-        return {"trials": right, **found, "float32_us": exact, "rounds": rounds}
+        medians = {name: statistics.median(times[name] for times in rounds) for name in contenders}
+        return {"trials": right, **medians, "float32_us": exact, "rounds": rounds}
 
 
 def _equal(out: Any, expected: Any) -> bool:

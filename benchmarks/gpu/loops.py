@@ -47,8 +47,8 @@ def measure_loops(folder: Path, target: str, threads: int) -> None:
     jobs = [(tile, stages, SIZE) for tile in TILES for stages in STAGES]
     jobs += [(TILES[1], stages, SMALL) for stages in STAGES]
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda job: _recorded(device, *job), jobs))
-    lines = ",\n".join(json.dumps(document) for document in found)
+        documents = list(pool.map(lambda job: _recorded(device, *job), jobs))
+    lines = ",\n".join(json.dumps(document) for document in documents)
     (folder / FILE).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
     print(table_of_loops(folder / FILE, device.device.capability))
 
@@ -81,18 +81,19 @@ def table_of_loops(file: Path, capability: Sequence[int] = (9, 0)) -> str:
     errors, pairs, slowdowns, costs = [], [], [], []
     documents = json.loads(file.read_text(encoding="utf-8"))
     for document in documents:
-        found, launch = forecast(document, 0, capability), document["launches"][0]
-        if not isinstance(found, Forecast):
-            lines.append(f"| {document['tile']} | {document['size']} | {launch['us']:.1f} | {found} | | | |")
+        predicted, launch = forecast(document, 0, capability), document["launches"][0]
+        if not isinstance(predicted, Forecast):
+            lines.append(f"| {document['tile']} | {document['size']} | {launch['us']:.1f} | {predicted} | | | |")
             continue
         rows, cols, depth, warps = document["tile"]
         slowdown = document["marked"][0]["slowdown"]
         lines.append(
-            f"| {rows}x{cols}x{depth}, {warps}, {launch['stages']} | {document['size']} | {found.measured_us:.1f} | "
-            f"{found.us:.1f} | {found.error:+.1%} | {found.round.critical} | {slowdown:.2f} |"
+            f"| {rows}x{cols}x{depth}, {warps}, {launch['stages']} | {document['size']} | "
+            f"{predicted.measured_us:.1f} | {predicted.us:.1f} | {predicted.error:+.1%} | "
+            f"{predicted.round.critical} | {slowdown:.2f} |"
         )
-        errors.append(abs(found.error))
-        pairs.append((found.us, found.measured_us))
+        errors.append(abs(predicted.error))
+        pairs.append((predicted.us, predicted.measured_us))
         slowdowns.append(slowdown - 1)
         costs.append(time_with_marks(document, 0) / document["marked"][0]["us"] - 1)
     within = sum(error <= 0.1 for error in errors)
@@ -109,9 +110,9 @@ def errors_of_stages(documents: Sequence[Mapping[str, Any]], capability: Sequenc
     """Of the cycles of a round with three and four stages, as forecast from a recording with two."""
     rounds = {}
     for document in documents:
-        found = forecast(document, 0, capability)
-        if isinstance(found, Forecast):
-            rounds[(*document["tile"], document["size"], found.round.stages)] = found.round
+        predicted = forecast(document, 0, capability)
+        if isinstance(predicted, Forecast):
+            rounds[(*document["tile"], document["size"], predicted.round.stages)] = predicted.round
     pairs = [(rounds.get((*key, 2)), more) for (*key, stages), more in rounds.items() if stages > 2]
     return [abs(two.at(more.stages, more.blocks) / more.cycles - 1) for two, more in pairs if two]
 

@@ -33,8 +33,8 @@ def measure_marks(folder: Path, target: str, threads: int) -> None:
         raise SystemExit(f"{target} is not a GPU")
     jobs = [*_products(device), *_routed(device)]
     with ThreadPoolExecutor(threads) as pool:
-        found = [one for launches in pool.map(lambda job: _recorded(device, *job), jobs) for one in launches]
-    (folder / FILE).write_text(json.dumps(found, indent=1), encoding="utf-8")
+        launches_seen = [one for launches in pool.map(lambda job: _recorded(device, *job), jobs) for one in launches]
+    (folder / FILE).write_text(json.dumps(launches_seen, indent=1), encoding="utf-8")
     print(table_of_marks(folder / FILE))
 
 
@@ -63,13 +63,13 @@ def _routed(device: TritonTarget) -> Iterator[tuple[str, Module, Workload]]:
 
 def _recorded(device: TritonTarget, name: str, module: Module, workload: Workload) -> list[dict[str, Any]]:
     answer = device.record(module.text, workload).answer
-    found = []
+    launches = []
     for position, (launch, marked) in enumerate(zip(answer["launches"], answer["marked"], strict=True)):
         one = {"kernel": name, "launch": position + 1, "us": launch["us"], "marks": len(marked.get("marks", ()))}
         if "error" not in marked:
             one |= {"marked_us": marked["us"], "expected_us": time_with_marks(answer, position)}
-        found.append(one | {key: marked[key] for key in ("slowdown", "error") if key in marked})
-    return found
+        launches.append(one | {key: marked[key] for key in ("slowdown", "error") if key in marked})
+    return launches
 
 
 def table_of_marks(file: Path) -> str:

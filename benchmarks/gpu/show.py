@@ -21,11 +21,11 @@ def table(folder: Path) -> str:
         if not path.is_file():
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
-        found = document["columns"]
-        others = [entry["us"] for column, entry in found.items() if column != "ours"]
-        ratio = min(others) / found["ours"]["us"] if others and "ours" in found else None
+        columns = document["columns"]
+        others = [entry["us"] for column, entry in columns.items() if column != "ours"]
+        ratio = min(others) / columns["ours"]["us"] if others and "ours" in columns else None
         ratios += [ratio] if ratio else []
-        cells = [_cell(found.get(column)) for column in COLUMNS]
+        cells = [_cell(columns.get(column)) for column in COLUMNS]
         lines.append(f"| {known.name} | {' | '.join(cells)} | {'' if ratio is None else f'{ratio:.3f}'} |")
     if ratios:
         mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))

@@ -81,9 +81,9 @@ def measure_row(name: str, folder: Path, checkout: Path | None, target: str = "t
     with Turns(device).alone():
         samples = _interleaved(columns, sets, known)
         document["state"] = device_state()
-    for column, found in samples.items():
-        summary = summarise(found)
-        document["columns"][column] = {"us": summary.median, "spread": summary.spread, "runs": len(found)}
+    for column, values in samples.items():
+        summary = summarise(values)
+        document["columns"][column] = {"us": summary.median, "spread": summary.spread, "runs": len(values)}
     document["device"], document["when"] = describe(device), datetime.now().astimezone().isoformat(timespec="seconds")
     (folder / f"{name}.row.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
 

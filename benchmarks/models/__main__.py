@@ -62,12 +62,12 @@ def searched(checkout: Path, workload: str, agents: Path, tokens: int, evaluatio
         done = subprocess.run(command, cwd=folder, env={**os.environ, **own}, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{checkout}: {workload}: {done.stderr}")
-        found = json.loads(done.stdout)
+        document = json.loads(done.stdout)
         written = [c for c in candidates(Path(folder) / "run") if c["plan"] and c["plan"]["transformation"] is None]
     right = sum(1 for c in written if c["outcome"] in RIGHT and not c["repaired"])
-    usage = found["usage"]
+    usage = document["usage"]
     return Measured(
-        found["best_cycles"],
+        document["best_cycles"],
         right,
         len(written),
         usage["prompt_tokens"] + usage["completion_tokens"],

@@ -19,9 +19,9 @@ class Mutable:
 
     def __init__(self, kernel: ast.Kernel) -> None:
         self.kernel = kernel
-        found = list(nodes(kernel))
+        places = list(nodes(kernel))
         self._places = {
-            name: [(path, node) for path, node in found if change(node, Random(0)) is not None]
+            name: [(path, node) for path, node in places if change(node, Random(0)) is not None]
             for name, change in CHANGES
         }
 

@@ -48,12 +48,12 @@ def outcomes(names: Sequence[str], evaluations: int, seeds: int, means: Means) -
                 yield Outcome(name, strategy, seed, result.naive.value, best, result.evaluations, seconds)
 
 
-def table(found: Sequence[Outcome]) -> Iterator[str]:
+def table(results: Sequence[Outcome]) -> Iterator[str]:
     """A line a workload and strategy."""
     yield "| workload | strategy | median cycles | least to most | median gain | evaluations | median seconds |"
     yield "|---|---|---:|---:|---:|---:|---:|"
-    for name, strategy in dict.fromkeys((o.workload, o.strategy) for o in found):
-        group = [o for o in found if (o.workload, o.strategy) == (name, strategy)]
+    for name, strategy in dict.fromkeys((o.workload, o.strategy) for o in results):
+        group = [o for o in results if (o.workload, o.strategy) == (name, strategy)]
         cycles = [o.best for o in group]
         median = statistics.median(cycles)
         made = statistics.median(o.evaluations for o in group)
@@ -71,12 +71,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--workers", type=int, default=available_cores())
     given = parser.parse_args()
-    found = []
+    results = []
     for outcome in outcomes(given.workloads, given.evaluations, given.seeds, Means(given.workers)):
         print(f"{outcome.workload} {outcome.strategy} seed {outcome.seed}: {outcome.best:,}", file=sys.stderr)
-        found.append(outcome)
+        results.append(outcome)
     print(f"{given.evaluations} evaluations, {given.seeds} seeds, rules agent\n")
-    print("\n".join(table(found)))
+    print("\n".join(table(results)))
 
 
 if __name__ == "__main__":

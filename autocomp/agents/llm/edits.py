@@ -93,6 +93,6 @@ def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
     for line in wanted:
         if line not in lines:
             near = difflib.get_close_matches(line, lines, n=1, cutoff=0.4)
-            found = f"; the nearest line is {lines.index(near[0]) + 1}: {near[0]!r}" if near else ""
-            return f"the kernel has no line {line!r}{found}"
+            hint = f"; the nearest line is {lines.index(near[0]) + 1}: {near[0]!r}" if near else ""
+            return f"the kernel has no line {line!r}{hint}"
     return f"its lines, from {first!r} on, do not follow each other in the kernel"

@@ -73,8 +73,8 @@ def forecast(agents: Agents, context: Context, shape: Shape) -> Forecast:
     plans_cost = _price(planners, plannings * plan, plannings * answer)
     codes_cost = _price(coders, written * code, written * kernel)
     money = None if plans_cost is None or codes_cost is None else plans_cost + codes_cost
-    found = Forecast(plannings + written, most, prompts, completions, money, plan, code)
-    return _within(found, shape)
+    total = Forecast(plannings + written, most, prompts, completions, money, plan, code)
+    return _within(total, shape)
 
 
 def _expansions(shape: Shape) -> tuple[int, int]:
@@ -96,11 +96,11 @@ def _requests(agents: Agents, plans: int) -> int:
         return plans
     models = [member for member in agents.planner if not member.is_rules]
     total = sum(member.weight for member in agents.planner)
-    found = 0
+    requests = 0
     for member in models:
         share = max(1, round(plans * member.weight / total))
-        found += -(-share // min(agents.plans_per_request, -(-share // member.samples)))
-    return found
+        requests += -(-share // min(agents.plans_per_request, -(-share // member.samples)))
+    return requests
 
 
 def _plan_prompt(agents: Agents, context: Context, count: int) -> Sequence[Message]:
@@ -136,10 +136,10 @@ def _price(members: Sequence[Member], prompt: int, completion: int) -> float | N
     return cost
 
 
-def _within(found: Forecast, shape: Shape) -> Forecast:
+def _within(estimate: Forecast, shape: Shape) -> Forecast:
     over = []
-    if shape.tokens is not None and found.tokens > shape.tokens:
+    if shape.tokens is not None and estimate.tokens > shape.tokens:
         over.append(f"the budget of {shape.tokens:,} tokens")
-    if shape.money is not None and found.money is not None and found.money > shape.money:
+    if shape.money is not None and estimate.money is not None and estimate.money > shape.money:
         over.append(f"the budget of {shape.money:g} money")
-    return Forecast(**{**vars(found), "budget": " or ".join(over)})
+    return Forecast(**{**vars(estimate), "budget": " or ".join(over)})

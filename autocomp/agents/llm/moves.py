@@ -69,12 +69,12 @@ def _saved(proposal: Proposal, context: Context) -> tuple[float, bool]:
 
 def _ranges(name: str, context: Context) -> str:
     """The values that each parameter of a transformation has in its proposals, where it has several."""
-    found: dict[str, list[Any]] = {}
+    ranges: dict[str, list[Any]] = {}
     for proposal in context.target.transformations.proposals(name, context.kernel, context.workload):
         for path, value in _leaves(proposal.parameters):
-            if value not in found.setdefault(path, []):
-                found[path].append(value)
-    return "; ".join(f"{path} {_span(values)}" for path, values in found.items() if len(values) > 1)
+            if value not in ranges.setdefault(path, []):
+                ranges[path].append(value)
+    return "; ".join(f"{path} {_span(values)}" for path, values in ranges.items() if len(values) > 1)
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -29,9 +29,9 @@ def parse_plans(text: str, menu: Menu, author: str, moves: Sequence[Move] = ()) 
     answer = without_thoughts(text)
     for document in json_documents(answer):
         plans = tuple(_plan_of_entry(entry, menu, author, moves) for entry in _entries(document))
-        found = tuple(plan for plan in plans if plan is not None)
-        if found:
-            return found
+        parsed = tuple(plan for plan in plans if plan is not None)
+        if parsed:
+            return parsed
     items = _items(answer, _HEADED) or _items(answer, _NUMBERED)
     if not items and _mentioned(answer, menu) is not None:
         items = [answer.strip()]
@@ -73,12 +73,12 @@ def json_documents(text: str) -> Iterator[Any]:
             yield document
     decoder = json.JSONDecoder(strict=False)
     position, false_starts = 0, 0
-    while false_starts < _MOST_FALSE_STARTS and (found := _DOCUMENT.search(text, position)) is not None:
+    while false_starts < _MOST_FALSE_STARTS and (opening := _DOCUMENT.search(text, position)) is not None:
         try:
-            document, position = decoder.raw_decode(text, found.start())
+            document, position = decoder.raw_decode(text, opening.start())
             yield _plain(document)
         except (ValueError, RecursionError):
-            position = found.start() + 1
+            position = opening.start() + 1
             false_starts += 1
 
 
@@ -218,7 +218,7 @@ def _mentioned(text: str, menu: Menu) -> MenuOption | None:
         for name in (option.id, option.title)
         if (place := words.find(f" {_words(name)} ")) >= 0
     ]
-    return min(places, key=lambda found: found[0])[1] if places else None
+    return min(places, key=lambda options: options[0])[1] if places else None
 
 
 def _named(name: str, menu: Menu) -> MenuOption | None:

@@ -59,7 +59,7 @@ def suggest_options(
     reply = ensemble.ask(messages, Random(f"suggest/{seed}"))
     if reply.text is None:
         raise ModelError("no model gave an answer: " + "; ".join(reply.messages))
-    found: dict[str, MenuOption] = {}
+    options: dict[str, MenuOption] = {}
     faults = list(reply.messages)
     for entry in _entries(reply.text):
         try:
@@ -67,13 +67,13 @@ def suggest_options(
         except ConfigError as error:
             faults.append(f"left out: {error}")
             continue
-        if option.id in found or any(option.id == known.id for known in menu.options):
+        if option.id in options or any(option.id == known.id for known in menu.options):
             faults.append(f"left out: there is an option {option.id!r} already")
         else:
-            found[option.id] = option
-    if not found and not faults:
+            options[option.id] = option
+    if not options and not faults:
         faults.append(f"{reply.author}'s answer holds no option that can be read")
-    return Suggestion(tuple(found.values())[:count], reply.usage, tuple(faults))
+    return Suggestion(tuple(options.values())[:count], reply.usage, tuple(faults))
 
 
 def to_yaml(options: Sequence[MenuOption], kind: str, source: str) -> str:

@@ -44,8 +44,8 @@ def compare(
         raise click.UsageError("only one of the two kernels can come from standard input")
     texts = [(read_kernel(kernel), str(kernel)) for kernel in (first, second)]
     loaded, target = load_problem(workload, paths, overrides, target_spec, definitions=definitions)
-    found = compared(*(target.record(text, loaded, name).profile() for text, name in texts))
+    comparison = compared(*(target.record(text, loaded, name).profile() for text, name in texts))
     if as_json:
-        print_json(found.to_json())
+        print_json(comparison.to_json())
     else:
-        print_comparison(make_console(sys.stdout, plain), found)
+        print_comparison(make_console(sys.stdout, plain), comparison)

@@ -78,16 +78,18 @@ def defaults(as_json: bool, plain: bool) -> None:
     from autocomp.report.grid import Grid, name
 
     ctx = click.get_current_context()
-    file, found = defaults_file(), load(_root(ctx))
+    file, settings = defaults_file(), load(_root(ctx))
     if as_json:
-        rows = [{"command": " ".join(d.command), "option": d.option, "value": d.words, "line": d.line} for d in found]
+        rows = [
+            {"command": " ".join(d.command), "option": d.option, "value": d.words, "line": d.line} for d in settings
+        ]
         print_json({"file": str(file), "exists": file.exists(), "defaults": rows})
         return
-    if not found:
+    if not settings:
         say(f"no defaults of your own; write some into {file}")
         return
     grid = Grid("", name("command"), name("option"), name("line"))
-    for default in found:
+    for default in settings:
         grid.add(" ".join(default.command), default.text, str(default.line))
     make_console(sys.stdout, plain).print(grid)
     say(f"from {file}")

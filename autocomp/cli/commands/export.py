@@ -165,7 +165,7 @@ def _records(
 def _one_each(candidates: list[tuple[bool, Schedule]]) -> list[tuple[bool, Schedule]]:
     """Of several schedules of one operation the fastest; those measured on an earlier description come last."""
     chosen: dict[str, tuple[bool, Schedule]] = {}
-    for candidate in sorted(candidates, key=lambda found: (found[0], found[1].cycles)):
+    for candidate in sorted(candidates, key=lambda schedules: (schedules[0], schedules[1].cycles)):
         best = chosen.setdefault(candidate[1].function, candidate)
         if best is not candidate:
             warn(f"{candidate[1].source} is left out: {best[1].source} is for the same operation")

@@ -146,7 +146,7 @@ def check(
         machines += [language.load(f"{file}:{c.name}", overrides, paths) for c in accelerator.configurations]
     for machine in machines:
         _check_machine(machine)
-    warnings = list(dict.fromkeys(found for machine in machines for found in advice(machine)))
+    warnings = list(dict.fromkeys(remark for machine in machines for remark in advice(machine)))
     if as_json:
         document = {"name": accelerator.name, "ok": True, "digest": accelerator.digest, "path": accelerator.path}
         document["warnings"] = [warning.document() for warning in warnings]
@@ -225,14 +225,14 @@ def draft(
         say(message, err=True)
 
     ensemble = make_ensemble(agents, Ledger(tokens, money))
-    found = drafted(ensemble, pages, out.stem, rounds, note, seed, templates_of(agents))
-    write_output(out, found.text)
+    outcome = drafted(ensemble, pages, out.stem, rounds, note, seed, templates_of(agents))
+    write_output(out, outcome.text)
     if as_json:
-        print_json(draft_document(found, out))
+        print_json(draft_document(outcome, out))
     else:
-        print_draft(found, out, plain)
-    if found.checked.faults:
+        print_draft(outcome, out, plain)
+    if outcome.checked.faults:
         raise IsaError(
-            f"the draft in {out} has faults after {found.rounds} rounds",
+            f"the draft in {out} has faults after {outcome.rounds} rounds",
             hint="mend them by hand, or give more --rounds",
         )

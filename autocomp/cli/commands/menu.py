@@ -92,7 +92,7 @@ def suggest(
         raise ConfigError(f"{out} already exists", hint="give --out a new file")
     folder = RunFolder.open(run)
     request, view = restore(folder), RunView.of(folder.events)
-    found = suggest_options(
+    suggestions = suggest_options(
         make_ensemble(agents),
         request.menu,
         run_facts(request, folder, view),
@@ -101,13 +101,14 @@ def suggest(
         request.options.seed,
         templates_of(agents),
     )
-    for message in found.messages:
+    for message in suggestions.messages:
         warn(message)
-    if not found.options:
+    if not suggestions.options:
         raise ModelError("the model proposed no new option")
     write_output(
-        out, to_yaml(found.options, request.menu.kind, f"Proposed by {agents.planner[0].model} from the run {run}")
+        out,
+        to_yaml(suggestions.options, request.menu.kind, f"Proposed by {agents.planner[0].model} from the run {run}"),
     )
-    for option in found.options:
+    for option in suggestions.options:
         say(f"{option.id}: {option.title}")
     say(f"written to {out}; when you agree with them: autocomp search ... --menu {request.menu.name} --menu {out}")

@@ -47,14 +47,14 @@ def profile(
     text = read_kernel(kernel)
     loaded, target = load_problem(workload, paths, overrides, target_spec, definitions=definitions)
     recorded = target.record(text, loaded, str(kernel))
-    found = recorded.profile()
+    profiled = recorded.profile()
     if trace is not None:
         write_output(trace, json.dumps(recorded.timeline()))
     if as_json:
-        print_json(to_document(found))
+        print_json(to_document(profiled))
         return
     console = make_console(sys.stdout, plain)
-    print_profile(console, found)
+    print_profile(console, profiled)
     for sentence in recorded.story():
         console.print(sentence, markup=False, highlight=False)
     if trace is not None:

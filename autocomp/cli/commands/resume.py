@@ -55,8 +55,8 @@ def resume(
     from autocomp.search.budget import Budget
     from autocomp.search.snapshot import check_judge, granted, restore, version_changes
 
-    found = [(folder, granted(restore(folder, trust), folder, agents)) for folder in map(RunFolder.open, runs)]
-    for folder, request in found:
+    runs_left = [(folder, granted(restore(folder, trust), folder, agents)) for folder in map(RunFolder.open, runs)]
+    for folder, request in runs_left:
         changes = version_changes(folder.snapshot())
         if changes:
             warn(f"{folder.path} started with other versions ({', '.join(changes)}): what is new may differ")
@@ -65,4 +65,4 @@ def resume(
             warn(f"{folder.path}: {judged}")
     Store(user_root()).require_writable()
     most = Budget(tokens=tokens, money=money)
-    search_and_report(found, means, confirm=confirm, as_json=as_json, plain=plain, resumed=True, most=most)
+    search_and_report(runs_left, means, confirm=confirm, as_json=as_json, plain=plain, resumed=True, most=most)

@@ -63,14 +63,14 @@ def list_(as_json: bool, plain: bool) -> None:
     from autocomp.report import make_console
     from autocomp.targets.simulator.rtl.build import models
 
-    found = models()
+    built = models()
     if as_json:
-        print_json([{"accelerator": name, **_document(model)} for name, model in found.items()])
+        print_json([{"accelerator": name, **_document(model)} for name, model in built.items()])
         return
     console = make_console(sys.stdout, plain)
-    for name, model in found.items():
+    for name, model in built.items():
         console.print(f"{name}: {_described(model)}", markup=False, soft_wrap=True)
-    if not found:
+    if not built:
         console.print("no RTL models; autocomp rtl build makes one")
 
 

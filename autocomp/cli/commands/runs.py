@@ -36,12 +36,14 @@ def list_(folder: Path, as_json: bool, plain: bool) -> None:
     from autocomp.report.runs import listing, summary_document
 
     files = [*folder.glob("config.json"), *folder.glob("*/config.json"), *folder.glob("*/*/config.json")]
-    found = sorted(filter(None, map(_summary, sorted(file.parent for file in files))), key=lambda s: (s.created, s.run))
+    summaries = sorted(
+        filter(None, map(_summary, sorted(file.parent for file in files))), key=lambda s: (s.created, s.run)
+    )
     if as_json:
-        print_json([summary_document(summary) for summary in found])
+        print_json([summary_document(summary) for summary in summaries])
         return
     make_console(sys.stdout, plain).print(
-        listing(found) if found else f"no runs in {folder}; autocomp search makes one"
+        listing(summaries) if summaries else f"no runs in {folder}; autocomp search makes one"
     )
 
 

@@ -99,14 +99,14 @@ def verify(names: tuple[str, ...], renew: bool, trust: bool, paths: tuple[Path, 
     files = chosen or [file for root in default_roots() for file in Store(root).files()]
     documents = []
     for file in files:
-        found = verify(file, now, paths, trust)
+        verdict = verify(file, now, paths, trust)
         renewed = None
-        if renew and found.renewed is not None:
-            renewed = Store(file.parents[2]).renew(file, found.renewed)
-        outcome = "renewed" if renewed else found.outcome
-        documents.append({"path": str(renewed or file), "outcome": outcome, "message": found.message})
+        if renew and verdict.renewed is not None:
+            renewed = Store(file.parents[2]).renew(file, verdict.renewed)
+        outcome = "renewed" if renewed else verdict.outcome
+        documents.append({"path": str(renewed or file), "outcome": outcome, "message": verdict.message})
         if not as_json:
-            say(f"{outcome:<8} {file}" + (f": {found.message}" if found.message else ""))
+            say(f"{outcome:<8} {file}" + (f": {verdict.message}" if verdict.message else ""))
     failed = sum(1 for d in documents if d["outcome"] not in (HOLDS, "renewed"))
     if as_json:
         print_json(documents)
@@ -152,14 +152,14 @@ def renew(
         stored = Random(day).sample(stored, min(sample, len(stored)))
     documents = []
     for item in stored:
-        found = freshness(item.path, evaluations, warn, paths, trust)
-        if found.found is not None and not check:
-            Store(item.root).put(found.found)
-        gain = round(found.gain, 3)
-        documents.append({"path": str(item.path), "outcome": found.outcome, "gain": gain, "message": found.message})
+        outcome = freshness(item.path, evaluations, warn, paths, trust)
+        if outcome.found is not None and not check:
+            Store(item.root).put(outcome.found)
+        gain = round(outcome.gain, 3)
+        documents.append({"path": str(item.path), "outcome": outcome.outcome, "gain": gain, "message": outcome.message})
         if not as_json:
-            detail = found.message or f"a search of {evaluations} is {found.gain:.3f} times as good"
-            say(f"{found.outcome:<8} {item.path.name}: {detail}")
+            detail = outcome.message or f"a search of {evaluations} is {outcome.gain:.3f} times as good"
+            say(f"{outcome.outcome:<8} {item.path.name}: {detail}")
     stale = sum(1 for d in documents if d["outcome"] == STALE)
     if as_json:
         print_json(documents)
@@ -187,8 +187,8 @@ def merge(sources: tuple[Path, ...], target: Path, trust: bool, paths: tuple[Pat
     now = datetime.now().astimezone()
 
     def doubt(file: Path) -> str | None:
-        found = verify(file, now, paths, trust)
-        return None if found.outcome == HOLDS else f"{found.outcome}: {found.message}"
+        verdict = verify(file, now, paths, trust)
+        return None if verdict.outcome == HOLDS else f"{verdict.outcome}: {verdict.message}"
 
     done = merge(sources, target, warn, doubt)
     if as_json:
@@ -219,10 +219,10 @@ def experience(as_json: bool, plain: bool) -> None:
     about = [name(heading) for heading in ("target", "operation", "option")]
     grid = Grid("", *about, *map(figure, ("tried", "faster", "wrong", "mean", "best")))
     for one in known:
-        for found in one.options:
-            gains = ("-" if gain is None else f"{gain:.2f}x" for gain in (found.mean, found.best))
-            counts = (f"{count:,}" for count in (found.tried, found.faster, found.failed))
-            grid.add(one.target.removeprefix("simulator:"), one.operation, found.option, *counts, *gains)
+        for entry in one.options:
+            gains = ("-" if gain is None else f"{gain:.2f}x" for gain in (entry.mean, entry.best))
+            counts = (f"{count:,}" for count in (entry.tried, entry.faster, entry.failed))
+            grid.add(one.target.removeprefix("simulator:"), one.operation, entry.option, *counts, *gains)
     make_console(sys.stdout, plain).print(grid if known else "no experience yet; autocomp search keeps it")
 
 
@@ -250,15 +250,15 @@ def gc(dry_run: bool, as_json: bool) -> None:
     from autocomp.schedules.index import default_roots
 
     root, *others = default_roots()
-    found = list(garbage(root, others, time.time(), warn))
+    removable = list(garbage(root, others, time.time(), warn))
     if not dry_run:
-        collect(root, found, warn)
+        collect(root, removable, warn)
     if as_json:
-        print_json({"removed": not dry_run, "files": [{"path": str(g.path), "reason": g.reason} for g in found]})
+        print_json({"removed": not dry_run, "files": [{"path": str(g.path), "reason": g.reason} for g in removable]})
         return
-    for item in found:
+    for item in removable:
         say(f"{item.path}: {item.reason}")
-    say(f"{len(found)} files {'would go' if dry_run else 'removed'} from {root}")
+    say(f"{len(removable)} files {'would go' if dry_run else 'removed'} from {root}")
 
 
 def _document(stored: Stored) -> dict[str, Any]:

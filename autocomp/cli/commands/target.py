@@ -26,12 +26,12 @@ def probe(device: str, trust: bool, paths: tuple[Path, ...], as_json: bool, plai
     from autocomp.targets.registry import load_target
     from autocomp.targets.triton.target import TritonTarget
 
-    found = load_target(device, paths=paths, trust=trust)
-    if not isinstance(found, TritonTarget):
+    loaded = load_target(device, paths=paths, trust=trust)
+    if not isinstance(loaded, TritonTarget):
         raise ConfigError(
             f"{device} has nothing to measure: its peaks are in its description", hint="name a GPU, as `triton:cuda:0`"
         )
-    document = found.probe()
+    document = loaded.probe()
     if as_json:
         print_json(document)
         return

@@ -21,10 +21,10 @@ def workloads(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     from autocomp.report import make_console
     from autocomp.report.grid import Grid, name
 
-    found = []
+    listed = []
     for file in named_files("workloads", ".yaml", paths).values():
         try:
-            found.append(loader.load(file, paths))
+            listed.append(loader.load(file, paths))
         except AutocompError as error:
             warn(f"left out {file}: {error}")
     if as_json:
@@ -39,12 +39,12 @@ def workloads(paths: tuple[Path, ...], as_json: bool, plain: bool) -> None:
                     "multiply_accumulates": w.multiply_accumulates,
                     "path": w.path,
                 }
-                for w in found
+                for w in listed
             ]
         )
         return
     grid = Grid("", *(name(heading) for heading in ("workload", "operation", "accelerator", "dims", "file")))
-    for w in found:
+    for w in listed:
         dims = " ".join(f"{dimension}={size}" for dimension, size in w.dims.items())
         grid.add(w.name, w.operation, w.accelerator, dims, Path(w.path).name)
     make_console(sys.stdout, plain).print(grid)

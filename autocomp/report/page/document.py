@@ -56,11 +56,11 @@ def _profile(recorded: Recorded) -> dict[str, Any]:
     marked regions are not closed, only the `problem`.
     """
     try:
-        found = recorded.profile()
+        profile = recorded.profile()
     except KernelError as error:
         return {"problem": str(error)}
-    document = to_document(found)
-    document["rest"] = [len(found.path[SEGMENTS:]), sum(segment.cycles for segment in found.path[SEGMENTS:])]
+    document = to_document(profile)
+    document["rest"] = [len(profile.path[SEGMENTS:]), sum(segment.cycles for segment in profile.path[SEGMENTS:])]
     document["path"] = document["path"][:SEGMENTS]
     shown = ("cycles", "window", "units", "overlap", "memories", "operands", "path", "rest", "what_if", "regions")
     return {name: document[name] for name in shown}
@@ -144,7 +144,7 @@ def _machine(request: Request) -> dict[str, Any] | None:
 
 def _evaluations(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Evaluations in their order, each with what the search had spent when it came; proofs add their stages."""
-    found: dict[str, dict[str, Any]] = {}
+    evaluations: dict[str, dict[str, Any]] = {}
     spent: Counter[str] = Counter()
     for event in events:
         spent.update(event.get("usage", {}))
@@ -153,13 +153,18 @@ def _evaluations(events: Iterable[Event]) -> list[dict[str, Any]]:
         if kind == "evaluate":
             known = _evaluation(from_document(Evaluation, document)) if document else {"value": None, "stages": []}
             tokens = spent["prompt_tokens"] + spent["completion_tokens"]
-            found[canonical] = {"hash": canonical, "seconds": event["t"], "money": spent["money"], "tokens": tokens}
-            found[canonical].update(known)
-        elif kind == "prove" and document and canonical in found:
+            evaluations[canonical] = {
+                "hash": canonical,
+                "seconds": event["t"],
+                "money": spent["money"],
+                "tokens": tokens,
+            }
+            evaluations[canonical].update(known)
+        elif kind == "prove" and document and canonical in evaluations:
             proof = from_document(Evaluation, document)
-            found[canonical]["stages"] += _stages(proof)
-            found[canonical]["memories"] = proof.evidence.resources or found[canonical]["memories"]
-    return list(found.values())
+            evaluations[canonical]["stages"] += _stages(proof)
+            evaluations[canonical]["memories"] = proof.evidence.resources or evaluations[canonical]["memories"]
+    return list(evaluations.values())
 
 
 def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
@@ -210,9 +215,9 @@ def worth_a_profile(view: RunView, count: int) -> list[int]:
 
 def profiles_of(profiles: Profiles, view: RunView, ids: Iterable[int]) -> dict[str, Any]:
     """The profiles of some candidates, by id. Raises RunFolderError for an id that the run has not."""
-    found = {}
+    documents = {}
     for number in ids:
         if number not in view.candidates:
             raise RunFolderError(f"the run has no candidate {number}; it has 0 to {max(view.candidates, default=0)}")
-        found[str(number)] = profiles.of(view.candidates[number])
-    return found
+        documents[str(number)] = profiles.of(view.candidates[number])
+    return documents

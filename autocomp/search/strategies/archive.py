@@ -48,13 +48,13 @@ class Archive(Strategy):
 
 def elites_of(history: History) -> Mapping[Kind, Candidate]:
     """The best kernel of each kind that was found."""
-    found: dict[Kind, Candidate] = {}
+    elites: dict[Kind, Candidate] = {}
     for candidate in history:
         if candidate.promising:
             kind = kind_of(candidate)
-            if kind not in found or candidate.rank < found[kind].rank:
-                found[kind] = candidate
-    return found
+            if kind not in elites or candidate.rank < elites[kind].rank:
+                elites[kind] = candidate
+    return elites
 
 
 def kind_of(candidate: Candidate) -> Kind:

@@ -62,7 +62,7 @@ class Islands(Strategy):
         if not self.enumerates:
             return Expand(parents, plans, self.options.codes_per_plan)
 
-        def share(parent: Candidate, found: Sequence[Plan]) -> Sequence[Plan]:
-            return (found[island::ISLANDS] if parent.step == 0 else found)[:plans]
+        def share(parent: Candidate, elites: Sequence[Plan]) -> Sequence[Plan]:
+            return (elites[island::ISLANDS] if parent.step == 0 else elites)[:plans]
 
         return Expand(parents, plans * ISLANDS, self.options.codes_per_plan, choose=share)

@@ -23,7 +23,7 @@ def cause(kernel: str, workload: Workload, accelerator: Accelerator, evaluation:
     if failure is None or failure.stage not in VALUES:
         return ""
     verdict = SimulatorEvaluator(accelerator, workload).evaluate(kernel, PHASES, stages=(EXPLAINS,)).failure
-    found = [verdict.message] if verdict is not None else []
+    reasons = [verdict.message] if verdict is not None else []
     with suppress(CandidateFailure, KernelError):
-        found += [loss.words for loss in overwritten(record(kernel, workload, accelerator))[:SHOWN]]
-    return "; ".join(found)
+        reasons += [loss.words for loss in overwritten(record(kernel, workload, accelerator))[:SHOWN]]
+    return "; ".join(reasons)

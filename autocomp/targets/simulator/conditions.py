@@ -19,12 +19,12 @@ def usual_conditions(accelerator: Accelerator) -> dict[str, Accelerator]:
     executes one instruction a cycle, with the other costs that the description states. Only what differs from the
     machine itself."""
     latency = int(accelerator.dram.settings.get("latency", 0))
-    found = {}
+    conditions = {}
     for factor in LATENCIES if latency else ():
         scaled = max(1, round(latency * factor))
-        found[f"latency {scaled}"] = with_settings(accelerator, {f"{accelerator.dram.name}.latency": scaled})
-    found["host"] = with_settings(accelerator, {"host.code": 1})
-    return {name: machine for name, machine in found.items() if machine != accelerator}
+        conditions[f"latency {scaled}"] = with_settings(accelerator, {f"{accelerator.dram.name}.latency": scaled})
+    conditions["host"] = with_settings(accelerator, {"host.code": 1})
+    return {name: machine for name, machine in conditions.items() if machine != accelerator}
 
 
 def with_settings(accelerator: Accelerator, settings: Mapping[str, int]) -> Accelerator:

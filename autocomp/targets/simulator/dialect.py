@@ -79,8 +79,8 @@ class Dialect(Language):
 
     def loops(self, kernel: str) -> tuple[str, ...]:
         """As `variable@line`."""
-        found = (node for node in walk(self._tree(kernel)) if isinstance(node, ast.For))
-        return tuple(f"{_variable(loop)}@{loop.line}" for loop in found)
+        nodes = (node for node in walk(self._tree(kernel)) if isinstance(node, ast.For))
+        return tuple(f"{_variable(loop)}@{loop.line}" for loop in nodes)
 
     def is_foreign(self, kernel: str) -> bool:
         """True if a kernel calls only its own functions and the host's."""

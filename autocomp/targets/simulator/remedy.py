@@ -54,12 +54,12 @@ def _sizes(workload: Workload, tile: Mapping[str, int]) -> Iterator[Mapping[str,
     yield {}
     choices = [{depth: 4}, {depth: tile[depth]}, {name: size for name, size in tile.items() if name not in "IW"}, tile]
     for multiples in choices:
-        found = {
+        sizes = {
             name: -(-workload.dims[name] // (by * groups.get(name, 1))) * by * groups.get(name, 1)
             for name, by in multiples.items()
         }
-        if any(workload.dims[name] != size for name, size in found.items()):
-            yield {name: size for name, size in found.items() if workload.dims[name] != size}
+        if any(workload.dims[name] != size for name, size in sizes.items()):
+            yield {name: size for name, size in sizes.items() if workload.dims[name] != size}
 
 
 def _layouts(workload: Workload, tile: Mapping[str, int]) -> tuple[list[Mapping[str, str]], list[Mapping[str, str]]]:
@@ -70,7 +70,7 @@ def _layouts(workload: Workload, tile: Mapping[str, int]) -> tuple[list[Mapping[
         for name, front, rows, columns in OPERANDS[workload.operation]
     )
     both: list[Mapping[str, str]] = [{**first, **second} for first, second in itertools.product(right, left)]
-    return [stated, *({**stated, **found} for found in (*right, *left))], both
+    return [stated, *({**stated, **layout} for layout in (*right, *left))], both
 
 
 def _packed(front: str, rows: str, columns: str, tile: Mapping[str, int]) -> Iterator[str]:

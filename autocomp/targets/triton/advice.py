@@ -55,10 +55,10 @@ def advise(seen: Seen) -> tuple[Advice, ...]:
     """Changes to try, the largest gain first."""
     rules = (_beyond_need, _waiting, _idle_products, _passes, _arithmetic, _registers, _stores)
     kernel = str(seen.launch["name"])
-    found = [
+    items = [
         Advice(kernel, gain, text, rewrites, values) for rule in rules for gain, text, rewrites, values in rule(seen)
     ]
-    return tuple(sorted((advice for advice in found if advice.gain >= LEAST), key=lambda advice: -advice.gain))
+    return tuple(sorted((advice for advice in items if advice.gain >= LEAST), key=lambda advice: -advice.gain))
 
 
 def excess_of(answer: Mapping[str, Any], needed: int) -> float:

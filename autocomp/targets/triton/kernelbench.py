@@ -28,9 +28,9 @@ def problem_file(spec: str, paths: Sequence[Path] = ()) -> Path:
     folders = [Path(named)] if named else [place for path in paths for place in (path, path / "KernelBench")]
     for folder in folders:
         for root in ROOTS:
-            found = sorted((folder / root / match[1]).glob(f"{match[2]}_*.py"))
-            if found:
-                return found[0].resolve()
+            files = sorted((folder / root / match[1]).glob(f"{match[2]}_*.py"))
+            if files:
+                return files[0].resolve()
     where = ", ".join(str(folder) for folder in folders) or "nowhere"
     raise ConfigError(
         f"no problem {match[2]} of {match[1]} was found; looked in: {where}",

@@ -30,7 +30,7 @@ def phases_of(marked: Mapping[str, Any]) -> tuple[Phase, ...]:
     """The phases of one launch, the longest first; none where it could not be marked."""
     stays = marked.get("stays", ())
     total = sum(stay["cycles"] * stay["visits"] for stay in stays)
-    found = [
+    phases = [
         Phase(
             stay["mark"]["kind"],
             stay["mark"]["line"],
@@ -42,4 +42,4 @@ def phases_of(marked: Mapping[str, Any]) -> tuple[Phase, ...]:
         for stay in stays
         if total
     ]
-    return tuple(sorted(found, key=lambda phase: -phase.share))
+    return tuple(sorted(phases, key=lambda phase: -phase.share))

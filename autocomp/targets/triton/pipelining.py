@@ -140,7 +140,7 @@ def time_with_marks(answer: Mapping[str, Any], position: int) -> float:
     return float(marked["plain_us"]) + shown
 
 
-def best_stages(found: Forecast, launch: Mapping[str, Any], shared_bytes: int) -> tuple[int, float] | None:
+def best_stages(forecasts: Forecast, launch: Mapping[str, Any], shared_bytes: int) -> tuple[int, float] | None:
     """The number of stages with the shortest time by the model, and the share of the time that it saves. None if no
     other number saves time. Each stage takes a round's copies of shared memory, and so decides how many blocks fit into
     the `shared_bytes` of a multiprocessor."""
@@ -150,7 +150,7 @@ def best_stages(found: Forecast, launch: Mapping[str, Any], shared_bytes: int) -
         shared = int(launch["shared"]) + (stages - int(launch["stages"])) * copied
         blocks, _ = blocks_at_a_time({**launch, "shared": shared}, shared_bytes)
         if blocks:
-            times[stages] = found.with_stages(stages, blocks)
+            times[stages] = forecasts.with_stages(stages, blocks)
     best = min(times, key=lambda stages: times[stages], default=0)
-    saved = 1 - times[best] / found.us if best else 0.0
+    saved = 1 - times[best] / forecasts.us if best else 0.0
     return (best, saved) if saved > 0 and best != int(launch["stages"]) else None

@@ -165,43 +165,43 @@ def _story(seen: Seen, marked: Mapping[str, Any]) -> list[str]:
     """The sentences about one launch for a person to read."""
     launch, phases, model = seen.launch, seen.phases, seen.model
     blocks, limit = blocks_at_a_time(launch, seen.shared_bytes)
-    found = [
+    sentences = [
         f"{launch['name']} takes {launch['us']:.1f} us in {launch['registers']} registers a thread and "
         f"{launch['shared']:,} bytes of shared memory a block; {blocks} blocks share a multiprocessor, limited by "
         f"{limit}."
     ]
     if launch["spilled"]:
-        found.append(f"It spills {launch['spilled']} registers to memory: smaller tiles or more warps avoid that.")
+        sentences.append(f"It spills {launch['spilled']} registers to memory: smaller tiles or more warps avoid that.")
     if not phases:
-        return [*found, f"Its phases are not known: {marked.get('error', 'nothing was recorded')}."]
-    found += [
+        return [*sentences, f"Its phases are not known: {marked.get('error', 'nothing was recorded')}."]
+    sentences += [
         f"{phase.share:.0%} of the time warps are in line {phase.line}: the kernel {WORDS[phase.kind]}, "
         f"{phase.cycles:.0f} cycles a visit."
         for phase in phases[:4]
     ]
     if isinstance(model, Forecast):
-        found.append(
+        sentences.append(
             f"A model of the pipelined loop expects {model.us:.1f} us, {model.error:+.0%} beside the measured time; "
             f"{LIMITS[model.round.critical]} limit the loop."
         )
     else:
-        found.append(f"The model of pipelined loops does not apply: {model}.")
-    found += [str(advice) for advice in advise(seen)]
-    return [*found, f"The marks slowed the launch down by {marked['slowdown'] - 1:.0%}."]
+        sentences.append(f"The model of pipelined loops does not apply: {model}.")
+    sentences += [str(advice) for advice in advise(seen)]
+    return [*sentences, f"The marks slowed the launch down by {marked['slowdown'] - 1:.0%}."]
 
 
 def _units(phases: Sequence[Phase], cycles: int) -> tuple[UnitProfile, ...]:
-    found = []
+    units = []
     for cause, name in UNITS.items():
         share = sum(phase.share for phase in phases if phase.cause == cause)
         if share:
             busy = round(share * cycles)
-            found.append(UnitProfile(name, {"Busy": busy, "Elsewhere": cycles - busy}, (share,)))
-    return tuple(found)
+            units.append(UnitProfile(name, {"Busy": busy, "Elsewhere": cycles - busy}, (share,)))
+    return tuple(units)
 
 
 def _lines(phases: Sequence[Phase], cycles: int, source: Sequence[str]) -> tuple[LineProfile, ...]:
-    found = []
+    lines = []
     for line in sorted({phase.line for phase in phases}):
         here = [phase for phase in phases if phase.line == line]
         path: dict[str, int] = {}
@@ -209,8 +209,8 @@ def _lines(phases: Sequence[Phase], cycles: int, source: Sequence[str]) -> tuple
             path[phase.cause] = path.get(phase.cause, 0) + round(phase.share * cycles)
         text = source[line - 1] if 0 < line <= len(source) else ""
         cost = Cost(sum(phase.visits for phase in here), 0, 0, sum(path.values()), {}, path)
-        found.append(LineProfile(line, text, cost))
-    return tuple(found)
+        lines.append(LineProfile(line, text, cost))
+    return tuple(lines)
 
 
 def _segment(phase: Phase, cycles: int) -> PathSegment:

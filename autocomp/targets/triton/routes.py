@@ -30,8 +30,8 @@ def routes(module: Module, setting: Setting) -> list[Route]:
         return []
     kernels = main_kernels(module)
     dots = [kernel for kernel in kernels if has_dot([module.kernels[kernel]])]
-    found = list(_products(module, setting) if dots else row_routes(module, setting))
-    return sorted((route for route in found if route.steps), key=lambda route: -route.gain)
+    settings = list(_products(module, setting) if dots else row_routes(module, setting))
+    return sorted((route for route in settings if route.steps), key=lambda route: -route.gain)
 
 
 # --- kernels that multiply matrices ----------------------------------------------------------------------------------
@@ -71,12 +71,12 @@ def _chains(function: ast.FunctionDef) -> bool:
 def _tile_offers(way: Way, kernel: str = "") -> list[Mapping[str, int]]:
     """The tiles that suit a kernel with products, else the first one, best first."""
     kernel = kernel or next(k for k in main_kernels(way.module) if has_dot([way.module.kernels[k]]))
-    found: list[Mapping[str, int]] = []
+    settings: list[Mapping[str, int]] = []
     for offer in SetParameters().offers(way.module, way.setting):
         values = offer.parameters["values"]
-        if offer.parameters["kernel"] == kernel and len(values) >= 4 and values not in found:
-            found.append(values)
-    return found
+        if offer.parameters["kernel"] == kernel and len(values) >= 4 and values not in settings:
+            settings.append(values)
+    return settings
 
 
 def _set_tiles(way: Way, position: int, values: Mapping[str, int]) -> None:

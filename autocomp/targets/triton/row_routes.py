@@ -76,21 +76,21 @@ def _row_settings(way: Way, block: int, short: bool) -> Iterator[Route]:
         each = count * (block or widest) / (32 * warps)
         if not (FEWEST_EACH <= each <= MOST_EACH):
             continue
-        found = way.copy()
-        if count > 1 and not found.each("rows_per_program", rows=count):
+        settings = way.copy()
+        if count > 1 and not settings.each("rows_per_program", rows=count):
             continue
         if policy:
-            found.each("cache_hints", policy=policy)
+            settings.each("cache_hints", policy=policy)
         values = {"num_warps": warps} | ({"BLOCK": block} if block else {})
-        found.take("set_parameters", kernel=first, values=values)
+        settings.take("set_parameters", kernel=first, values=values)
         if way.setting.capability >= (9, 0):
-            found.take("overlap_launches")
+            settings.take("overlap_launches")
         what = f"blocks of {block}" if block else "whole rows"
         reason = f"{what} in registers, {count} at a time, {warps} warps" + (f", {policy}" if policy else "")
         gain = 0.9 - 0.015 * rows.index(count) - 0.03 * policies.index(policy) - 0.02 * abs(math.log2(each / best))
         gain -= 0.01 * BLOCKS.index(block) if block else 0.0
         gain -= 0.2 if bool(block) != (widest > WIDEST) else 0.0
-        yield found.done(reason, gain)
+        yield settings.done(reason, gain)
 
 
 def _stores_rows(module: Module, kernel: str) -> bool:
@@ -110,14 +110,14 @@ def _row_kernels(module: Module) -> Sequence[str]:
 
 def states_sizes(module: Module) -> bool:
     """True where every launch gives its kernel numbers alone, besides tensors."""
-    found = []
+    literal = []
     for kernel in main_kernels(module):
         function = module.kernels[kernel]
         for launch in launches_of(module.tree, kernel):
             given = bound_arguments(launch, function)
             names = [name for name in given if not name.endswith("_ptr") and name not in constexprs(function)]
-            found += [isinstance(given[name], ast.Constant) for name in names]
-    return bool(found) and all(found)
+            literal += [isinstance(given[name], ast.Constant) for name in names]
+    return bool(literal) and all(literal)
 
 
 def settle(way: Way, choice: int, whole: bool = True) -> None:

@@ -231,9 +231,9 @@ def _peaks(host: Host, greeting: Mapping[str, Any], again: bool = False) -> Peak
     file = cache_folder("devices") / f"triton-{key}.json"
     if file.is_file() and not again:
         return Peaks(**json.loads(file.read_text(encoding="utf-8")))
-    found = ask(host, "probe")
-    write_atomically(file, json.dumps(found))
-    return Peaks(**found)
+    peaks = ask(host, "probe")
+    write_atomically(file, json.dumps(peaks))
+    return Peaks(**peaks)
 
 
 def _digest(greeting: Mapping[str, Any], parameters: Mapping[str, Number]) -> str:

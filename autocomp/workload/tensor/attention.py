@@ -28,12 +28,12 @@ class Attention(Operation):
     ) -> dict[str, Expected]:
         length, width = dims["length"], dims["width"]
         heads = [given[name].reshape(-1, length, width) for name in ("q", "k", "v")]
-        found = [
+        rows = [
             self._head(xp, q, k, v, dtype, bool(options["causal"])) for q, k, v in zip(*heads, strict=True)
         ]  # one head at a time: the scores of all would not fit into memory
         shape = given["q"].shape
-        value = xp.stack([value for value, _ in found]).reshape(shape)
-        error = xp.stack([error for _, error in found]).reshape(shape)
+        value = xp.stack([value for value, _ in rows]).reshape(shape)
+        error = xp.stack([error for _, error in rows]).reshape(shape)
         return {"o": Expected(value, total(value, error, dtype))}
 
     @staticmethod

@@ -68,8 +68,8 @@ def usage_of(stated: Any, prompt: str = "prompt", completion: str = "completion"
         counts[name] = 0 if count is None else count
     wrong = {name: n for name, n in counts.items() if type(n) is not int or not 0 <= n <= MOST_TOKENS}
     if wrong:
-        found = ", ".join(f"{name} = {n!r:.40}" for name, n in wrong.items())
-        return Usage(), f"the endpoint states a usage that cannot be, {found}; the most that it can be is charged"
+        figures = ", ".join(f"{name} = {n!r:.40}" for name, n in wrong.items())
+        return Usage(), f"the endpoint states a usage that cannot be, {figures}; the most that it can be is charged"
     asked, said = counts.values()
     reasoning = _detail(stated, f"{completion}_tokens_details", "reasoning_tokens")
     if reasoning and stated.get("total_tokens") == asked + said + reasoning:

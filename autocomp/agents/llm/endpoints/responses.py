@@ -133,8 +133,10 @@ class _Item(Lenient, extra="allow"):
 
     def given(self) -> dict[str, Any]:
         """The item as the endpoint wrote it, without fields that are null."""
-        found: dict[str, Any] = json.loads(writable(json.dumps(self.model_dump(exclude_none=True), ensure_ascii=False)))
-        return found
+        document: dict[str, Any] = json.loads(
+            writable(json.dumps(self.model_dump(exclude_none=True), ensure_ascii=False))
+        )
+        return document
 
     def plain(self, position: int) -> ToolCall:
         """The call; one without an id gets its position as such."""

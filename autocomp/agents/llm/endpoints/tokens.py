@@ -42,18 +42,18 @@ def estimate_prompt(messages: Sequence[Message]) -> int:
 def tokens_by_section(messages: Sequence[Message]) -> list[tuple[str, int]]:
     """The estimate for each section of a chat, a top-level heading each, in their order; what stands before the first
     one is named after its role."""
-    found: list[tuple[str, int]] = []
+    sections: list[tuple[str, int]] = []
     for message in messages:
         name: str = message.role
         text, fenced = "", False
         for line in message.content.splitlines(keepends=True):
             fenced ^= line.startswith("```")
             if line.startswith("# ") and not fenced:
-                found.append((name, estimate_tokens(text)))
+                sections.append((name, estimate_tokens(text)))
                 text, name = "", line[2:].strip()
             text += line
-        found.append((name, estimate_tokens(text)))
-    return [(name, count) for name, count in found if count]
+        sections.append((name, estimate_tokens(text)))
+    return [(name, count) for name, count in sections if count]
 
 
 class Meter:
@@ -114,20 +114,20 @@ def tokenizer(model: str) -> Callable[[str], int] | None:
         import tiktoken
     except ImportError:
         return None
-    found: list[Any] = []
+    loaded: list[Any] = []
 
     def load() -> None:
         try:
-            found.append(tiktoken.encoding_for_model(model))
+            loaded.append(tiktoken.encoding_for_model(model))
         except Exception:  # an unknown model, or no network: there is the estimate
             return
 
     thread = threading.Thread(target=load, daemon=True)
     thread.start()
     thread.join(LONGEST_LOAD)
-    if not found:
+    if not loaded:
         return None
-    encoding = found[0]
+    encoding = loaded[0]
     return lambda text: len(encoding.encode_ordinary(text))
 
 

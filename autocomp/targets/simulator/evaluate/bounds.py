@@ -137,8 +137,8 @@ class _Array:
 def _array(accelerator: Accelerator) -> _Array | None:
     """The array that does all of a machine's products; None for a machine that has others beside it, or none."""
     units = {unit.name: unit for unit in accelerator.units}
-    found = {(c.unit, c.tile[1], c.tile[2]) if c.tile else None for c in contractions(accelerator)}
-    known = found.pop() if len(found) == 1 else None
+    arrays = {(c.unit, c.tile[1], c.tile[2]) if c.tile else None for c in contractions(accelerator)}
+    known = arrays.pop() if len(arrays) == 1 else None
     if known is None or known[0] not in units or known[1] * known[2] != peak(accelerator):
         return None
     settings = units[known[0]].settings
@@ -164,8 +164,8 @@ def _rows(workload: Workload, array: _Array) -> int:
 
 def _moving(accelerator: Accelerator, role: Kind) -> frozenset[str | None]:
     """The units that load, or store."""
-    found = (accelerator.instruction(form.instruction) for form in call_roles(accelerator, role))
-    return frozenset(instruction.unit for instruction in found if instruction)
+    instructions = (accelerator.instruction(form.instruction) for form in call_roles(accelerator, role))
+    return frozenset(instruction.unit for instruction in instructions if instruction)
 
 
 def _ends(workload: Workload, accelerator: Accelerator) -> int:

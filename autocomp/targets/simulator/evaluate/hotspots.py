@@ -23,7 +23,7 @@ def line_cycles(timing: Timing, source: str) -> tuple[LineCost, ...]:
     waits = np.bincount(cell, weights=commands.wait_cycles, minlength=len(lines) * causes).astype(np.int64)
     table = waits.reshape(len(lines), causes)
     text = source.splitlines()
-    found = [
+    hottest = [
         LineCost(
             line=int(line),
             text=text[line - 1].strip() if 0 < line <= len(text) else "",
@@ -33,4 +33,4 @@ def line_cycles(timing: Timing, source: str) -> tuple[LineCost, ...]:
         )
         for line, count, row in zip(lines.tolist(), counts, table, strict=True)
     ]
-    return tuple(sorted(found, key=lambda entry: (-entry.cost, entry.line)))
+    return tuple(sorted(hottest, key=lambda entry: (-entry.cost, entry.line)))

@@ -66,9 +66,9 @@ def discipline(session: Session) -> str:
     if session.watched is None or not session.data_free:
         for case in session.draws("discipline"):
             session.run(case, WATCHED)
-    found = list(session.violations.values())
-    if found:
-        raise StageFailure(_violations(found), found[0].line or None)
+    violations = list(session.violations.values())
+    if violations:
+        raise StageFailure(_violations(violations), violations[0].line or None)
     return "every read follows a write, every output is written, no order is left to luck"
 
 
@@ -113,11 +113,11 @@ def first_difference(workload: Workload, case: Case, outputs: Mapping[str, np.nd
     for tensor in workload.tensors:
         got, before = outputs[tensor.name], case.arrays[tensor.name]
         if tensor.role == "input":
-            found = None if got.tobytes() == before.tobytes() else f"the kernel wrote to its input {tensor.name}"
+            message = None if got.tobytes() == before.tobytes() else f"the kernel wrote to its input {tensor.name}"
         else:
-            found = difference(tensor, got, case.expected[tensor.name], case.bounds.get(tensor.name), before)
-        if found is not None:
-            return found
+            message = difference(tensor, got, case.expected[tensor.name], case.bounds.get(tensor.name), before)
+        if message is not None:
+            return message
     return None
 
 

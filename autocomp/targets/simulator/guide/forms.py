@@ -54,14 +54,14 @@ def constant_fields(
 ) -> Mapping[Field, Number]:
     """The fields of states that always get one and the same value. `bodies` are the semantics of the instructions with
     their constant operands as numbers. A number that the description itself gives is a mark, and does not count."""
-    found: dict[Field, set[Expression]] = {}
+    constants: dict[Field, set[Expression]] = {}
     for body in bodies.values():
         for field, value in _settings(body):
-            found.setdefault(field, set()).add(value)
+            constants.setdefault(field, set()).add(value)
     marks = {field for i in instructions for field, value in _settings(i.body) if isinstance(value, Number)}
     return {
         field: value
-        for field, values in found.items()
+        for field, values in constants.items()
         if len(values) == 1 and isinstance(value := next(iter(values)), Number) and field not in marks
     }
 

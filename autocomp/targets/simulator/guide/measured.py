@@ -58,8 +58,8 @@ def measured(accelerator: Accelerator) -> Mapping[str, tuple[Measured, ...]]:
     """The figures of each instruction. Those of a multiply are of the pair that it forms with its preload. Instructions
     that need no time of their own, or do not run with such operands, are left out."""
     probe = _Probe(accelerator)
-    found = {instruction.name: tuple(probe.measure(instruction)) for instruction in accelerator.instructions}
-    return {name: figures for name, figures in found.items() if figures}
+    samples = {instruction.name: tuple(probe.measure(instruction)) for instruction in accelerator.instructions}
+    return {name: figures for name, figures in samples.items() if figures}
 
 
 class _Probe:
@@ -95,9 +95,9 @@ class _Probe:
             if sizes in seen:
                 continue
             seen.append(sizes)
-            found = self._measured(sizes, commands, role == "multiply" or kind == "contraction")
-            if found is not None:
-                yield found
+            sample = self._measured(sizes, commands, role == "multiply" or kind == "contraction")
+            if sample is not None:
+                yield sample
 
     def _measured(self, sizes: Mapping[str, int], commands: Sequence[Command], multiplies: bool) -> Measured | None:
         plain = self._figures(commands)
@@ -151,14 +151,14 @@ class _Probe:
 
 def _bounds(instruction: Instruction) -> list[str]:
     """The operands that bound loops of the semantics."""
-    found = {
+    bounds = {
         name
         for statement in instruction.body
         for loop in loops(statement)
         for _, bound in loop.variables
         for name in names(bound)
     }
-    return [p.name for p in instruction.parameters if p.name in found and p.kind == "integer"]
+    return [p.name for p in instruction.parameters if p.name in bounds and p.kind == "integer"]
 
 
 def _in_a_row(accelerator: Accelerator, commands: Sequence[Command], count: int, places: int) -> Iterator[Command]:
@@ -237,11 +237,11 @@ def _samples(accelerator: Accelerator, tables: MachineTables) -> list[Command]:
             recording = record(naive_gemm(workload, accelerator), workload, accelerator)
         except AutocompError:
             continue
-        found: list[Command] = []
+        commands: list[Command] = []
         for index, values, _, _ in recording.trace.commands(tables.machine)[:MOST_SAMPLES]:
             operands = {p.name: v for p, v in zip(tables.parameters[names[index]], values, strict=True)}
-            found.append((names[index], operands))
-        return found
+            commands.append((names[index], operands))
+        return commands
     return []
 
 

@@ -209,15 +209,14 @@ def _has_preload(accelerator: Accelerator, multiply: Instruction) -> bool:
     return any(i.words.get("role") == "preload" and i.unit == multiply.unit for i in accelerator.instructions)
 
 
-def _figures(found: Measured) -> str:
-    values = set(found.sizes.values())
-    sizes = ", ".join(f"{name} {value}" for name, value in found.sizes.items())
-    if len(found.sizes) > 2 and len(values) == 1:
+def _figures(figures: Measured) -> str:
+    values = set(figures.sizes.values())
+    sizes = ", ".join(f"{name} {value}" for name, value in figures.sizes.items())
+    if len(figures.sizes) > 2 and len(values) == 1:
         sizes = f"all sizes {values.pop()}"
-    slower = ", ".join(f"{cycles:.4g} {words}" for words, cycles in found.slower.items())
-    return (
-        f"{f'{sizes}: ' if sizes else ''}{found.alone} alone, {found.each:.4g} each{f' ({slower})' if slower else ''}"
-    )
+    slower = ", ".join(f"{cycles:.4g} {words}" for words, cycles in figures.slower.items())
+    beginning = f"{sizes}: " if sizes else ""
+    return f"{beginning}{figures.alone} alone, {figures.each:.4g} each{f' ({slower})' if slower else ''}"
 
 
 # --- memories ----------------------------------------------------------------------------------------------------
@@ -333,14 +332,14 @@ def examples(accelerator: Accelerator, operation: str | None = None) -> Mapping[
     folder = Path(accelerator.path).parent / EXAMPLES
     if not accelerator.path or not folder.is_dir():
         return {}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     prefix = accelerator.full_name.replace(":", "_")
     for file in sorted(folder.glob(f"{prefix}_*.c")):
         name = file.stem.removeprefix(f"{prefix}_")
         text = decode(read_regular(file), str(file), ConfigError) if operation in (None, name) else ""
         if text and _fits(accelerator, text):
-            found[name] = text
-    return found
+            texts[name] = text
+    return texts
 
 
 def headless(example: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 def requests(address: int, length: int, smallest: int, largest: int) -> tuple[int, ...]:
     """Bytes of each request for `length` bytes at `address`: always the naturally aligned power of two that covers most
     of what is left, the smaller of two that cover as much."""
-    found: list[int] = []
+    sizes: list[int] = []
     while length > 0:
         best, useful = 0, 0
         size = smallest
@@ -15,9 +15,9 @@ def requests(address: int, length: int, smallest: int, largest: int) -> tuple[in
             if covered > useful:
                 best, useful = size, covered
             size *= 2
-        found.append(best)
+        sizes.append(best)
         address, length = address + useful, length - useful
-    return tuple(found)
+    return tuple(sizes)
 
 
 def beats(sizes: tuple[int, ...], bus: int) -> int:

@@ -62,22 +62,22 @@ def fields_read(body: Sequence[Statement]) -> set[Field]:
 def _kept(body: Sequence[Statement], read: Collection[Field]) -> list[Statement]:
     if any(isinstance(s, For) and _has_long(s) for s in body):
         return []  # what leads up to a formula says nothing without it
-    found: list[Statement] = []
+    statements: list[Statement] = []
     for statement in body:
         if isinstance(statement, When):
             then, otherwise = _kept(statement.then, read), _kept(statement.otherwise, read)
             if then or otherwise or any(map(_has_long, statement.then)):
-                found.append(When(statement.condition, tuple(then), tuple(otherwise)))
+                statements.append(When(statement.condition, tuple(then), tuple(otherwise)))
         elif isinstance(statement, For):
             inner = _kept(statement.body, read)
-            found += [replace(statement, body=tuple(inner))] if inner else []
+            statements += [replace(statement, body=tuple(inner))] if inner else []
         elif isinstance(statement, Assign):
             target = statement.target
             hidden = isinstance(target, StateField) and (target.state, target.field) not in read
-            found += [] if hidden or _is_copy(statement) or _has_long(statement) else [statement]
+            statements += [] if hidden or _is_copy(statement) or _has_long(statement) else [statement]
         elif isinstance(statement, Let):
-            found.append(statement)
-    return found
+            statements.append(statement)
+    return statements
 
 
 def _has_long(statement: Statement) -> bool:

@@ -310,9 +310,9 @@ def is_larger(expression: Expression, limit: int) -> bool:
 
 def substitute(expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
     """The expression with every part for which `replace` gives something replaced by it, folded again."""
-    found = replace(expression)
-    if found is not None:
-        return found
+    changed = replace(expression)
+    if changed is not None:
+        return changed
     if isinstance(expression, Unary):
         return unary(expression.operator, substitute(expression.operand, replace))
     if isinstance(expression, Binary):
@@ -338,12 +338,12 @@ def substitute(expression: Expression, replace: Callable[[Expression], Expressio
 
 def names_in(expression: Expression) -> frozenset[str]:
     """Names of variables and parameters that an expression mentions."""
-    found = set()
+    names = set()
     for part in walk(expression):
         if isinstance(part, Name):
-            found.add(part.name)
+            names.add(part.name)
         elif isinstance(part, AddressField):
-            found.add(part.parameter)
+            names.add(part.parameter)
         elif isinstance(part, Element) and part.element is not None:
-            found.add(part.memory)
-    return frozenset(found)
+            names.add(part.memory)
+    return frozenset(names)

@@ -63,8 +63,8 @@ def energy(accelerator: Accelerator, work: Sequence[UnitWork], cycles: int) -> E
 
 def bytes_each(accelerator: Accelerator, memory: str) -> float:
     """Bytes of what is counted: of an element of a local memory; DRAM is counted in bytes."""
-    found = accelerator.memory(memory)
-    return 1.0 if found.kind == "dram" else element_bits(found.element) / 8
+    declared = accelerator.memory(memory)
+    return 1.0 if declared.kind == "dram" else element_bits(declared.element) / 8
 
 
 def least_energy(accelerator: Accelerator, multiply_accumulates: int, read: int, written: int, cycles: int) -> Energy:

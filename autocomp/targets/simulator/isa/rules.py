@@ -10,7 +10,7 @@ from autocomp.targets.simulator.isa.tree import Name, Require, Statement, When
 
 def rules(accelerator: Accelerator) -> tuple[str, ...]:
     """Constraints as sentences: memory sizes first, then one line of operand ranges and requirements a call."""
-    found = [memory_rule(accelerator, memory) for memory in accelerator.local_memories]
+    sentences = [memory_rule(accelerator, memory) for memory in accelerator.local_memories]
     for instruction in accelerator.instructions:
         if instruction.sent:
             continue
@@ -18,8 +18,8 @@ def rules(accelerator: Accelerator) -> tuple[str, ...]:
         parts = [*_ranges(instruction, forms), *dict.fromkeys(requirements(instruction.body))]
         if parts:
             names = list(dict.fromkeys(form.name for form in forms)) or [instruction.name]
-            found.append(f"{', '.join(names)}: {'; '.join(parts)}.")
-    return tuple(found)
+            sentences.append(f"{', '.join(names)}: {'; '.join(parts)}.")
+    return tuple(sentences)
 
 
 def spellings(accelerator: Accelerator, instruction: Instruction) -> tuple[Alias, ...]:

@@ -71,8 +71,8 @@ def _known(place: str, keys: Mapping[str, Key]) -> dict[str, Key]:
     """The keys with the core's default and bound; `place` is where they stand, for memories their kind is."""
 
     def completed(name: str, key: Key) -> Key:
-        found = _CORE["numbers"].get((key.kinds[0] if place == "memory" else place, name))
-        return key if found is None else replace(key, default=found[0], low=found[1])
+        bounds = _CORE["numbers"].get((key.kinds[0] if place == "memory" else place, name))
+        return key if bounds is None else replace(key, default=bounds[0], low=bounds[1])
 
     return {name: completed(name, key) for name, key in keys.items()}
 

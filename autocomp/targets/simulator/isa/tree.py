@@ -225,10 +225,10 @@ class Stream:
 
 
 def _deepest(body: tuple[StreamStatement, ...]) -> tuple[str, ...]:
-    found: list[tuple[str, ...]] = [()]
+    chains: list[tuple[str, ...]] = [()]
     for statement in body:
         if isinstance(statement, Iterate):
-            found.append((statement.variable, *_deepest(statement.body)))
+            chains.append((statement.variable, *_deepest(statement.body)))
         elif isinstance(statement, Choose):
-            found.append(_deepest((*statement.then, *statement.otherwise)))
-    return max(found, key=len)
+            chains.append(_deepest((*statement.then, *statement.otherwise)))
+    return max(chains, key=len)

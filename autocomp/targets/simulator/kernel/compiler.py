@@ -236,38 +236,38 @@ def _match(unit: Unit, program: CompiledProgram, signature: Sequence[TensorLike]
     for parameter, tensor, wanted in zip(entry.parameters, given, signature, strict=True):
         name = NUMPY_NAMES.get(wanted.dtype, "?")
         if tensor.dtype != name or tensor.shape != tuple(wanted.shape):
-            found = f"{tensor.dtype} {list(tensor.shape)}"
+            declared = f"{tensor.dtype} {list(tensor.shape)}"
             unit.fail(
-                parameter, f"parameter {tensor.name!r} is {found}; expected {name} {list(wanted.shape)}", expected
+                parameter, f"parameter {tensor.name!r} is {declared}; expected {name} {list(wanted.shape)}", expected
             )
 
 
 def _refuse_data(unit: Unit, codes: list[FunctionCode]) -> None:
     counts = [len(instruction.parameters) for instruction in unit.accelerator.instructions]
-    found = dependence_on_data(codes, counts, len(codes) - 1)
+    dependence = dependence_on_data(codes, counts, len(codes) - 1)
     hint = "what the accelerator is told must be the same for all data, unless the workload says `host: data_dependent`"
-    _refuse(unit, found, "data decides", "depends on data", hint)
+    _refuse(unit, dependence, "data decides", "depends on data", hint)
 
 
 def _refuse_places(unit: Unit, codes: list[FunctionCode]) -> None:
     """Only kernels that compare addresses or make numbers of them can depend on where tensors lie."""
     kinds = [tuple(parameter.kind for parameter in i.parameters) for i in unit.accelerator.instructions]
-    found = dependence_on_places(codes, kinds, len(codes) - 1)
+    dependence = dependence_on_places(codes, kinds, len(codes) - 1)
     hint = (
         "compare addresses of one tensor only, or an address with NULL; make numbers of addresses only to add to them"
     )
-    _refuse(unit, found, "the place of a tensor decides", "depends on where tensors lie", hint)
+    _refuse(unit, dependence, "the place of a tensor decides", "depends on where tensors lie", hint)
 
 
-def _refuse(unit: Unit, found: Dependence | None, decides: str, depends: str, hint: str) -> None:
-    if found is None:
+def _refuse(unit: Unit, dependence: Dependence | None, decides: str, depends: str, hint: str) -> None:
+    if dependence is None:
         return
-    instruction = unit.accelerator.instructions[found.instruction]
-    if found.operand is None:
+    instruction = unit.accelerator.instructions[dependence.instruction]
+    if dependence.operand is None:
         message = f"{decides} here whether {instruction.name!r} is issued"
     else:
-        message = f"operand {instruction.parameters[found.operand].name!r} of {instruction.name!r} {depends}"
-    unit.fail(SimpleNamespace(line=found.line), message, hint)
+        message = f"operand {instruction.parameters[dependence.operand].name!r} of {instruction.name!r} {depends}"
+    unit.fail(SimpleNamespace(line=dependence.line), message, hint)
 
 
 def _assemble(unit: Unit, codes: list[FunctionCode]) -> CompiledProgram:

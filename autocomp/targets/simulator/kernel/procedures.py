@@ -15,8 +15,8 @@ from autocomp.targets.simulator.kernel.syntax.walk import walk
 def called_by(kernel: ast.Kernel) -> tuple[str, ...]:
     """Functions that a kernel calls and its file does not define. A function of the file wins over a procedure."""
     own = {function.name for function in kernel.functions}
-    found = (name for function in kernel.functions for name in _calls(function))
-    return tuple(dict.fromkeys(name for name in found if name not in own))
+    names = (name for function in kernel.functions for name in _calls(function))
+    return tuple(dict.fromkeys(name for name in names if name not in own))
 
 
 def with_callees(names: Iterable[str], accelerator: Accelerator) -> tuple[ast.Kernel, ...]:

@@ -69,12 +69,12 @@ def over_time(recording: Recording) -> OverTime:
 
 def _units(recording: Recording, window: int, windows: int) -> tuple[UnitProfile, ...]:
     edges = np.minimum(np.arange(windows + 1) * window, recording.timing.cycles)
-    found = []
+    units = []
     for number, unit in enumerate(recording.timing.units):
         busy = np.diff(np.interp(edges, *recording.busy_time(number, "Busy"))) / np.diff(edges)
         causes = {cause: cycles for cause, cycles in unit.causes.items() if cycles}
-        found.append(UnitProfile(unit.unit, causes, tuple(np.round(busy, 4).tolist())))
-    return tuple(found)
+        units.append(UnitProfile(unit.unit, causes, tuple(np.round(busy, 4).tolist())))
+    return tuple(units)
 
 
 def _overlap(recording: Recording) -> dict[str, dict[str, int]]:

@@ -100,8 +100,8 @@ def compare(first: Profile, second: Profile) -> Comparison:
 
 def _causes(first: Profile, second: Profile) -> tuple[CauseChange, ...]:
     cycles = (_by_cause(first), _by_cause(second))
-    found = [CauseChange(*key, cycles[0][key], cycles[1][key]) for key in cycles[0].keys() | cycles[1].keys()]
-    return tuple(sorted((c for c in found if c.change), key=lambda c: (-abs(c.change), c.unit, c.cause)))
+    changes = [CauseChange(*key, cycles[0][key], cycles[1][key]) for key in cycles[0].keys() | cycles[1].keys()]
+    return tuple(sorted((c for c in changes if c.change), key=lambda c: (-abs(c.change), c.unit, c.cause)))
 
 
 def _by_cause(profile: Profile) -> Counter[tuple[str, str]]:
@@ -117,36 +117,36 @@ def _lines(first: Profile, second: Profile) -> tuple[LineChange, ...]:
     matches = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     partner = {block.a + i + 1: block.b + i + 1 for block in matches for i in range(block.size)}
     spent = [_by_line(first), _by_line(second)]
-    found = []
+    changes = []
     for line in range(1, len(first.source) + 1):
         other = partner.get(line)
         after = 0 if other is None else spent[1][other]
-        found.append(LineChange(line, other, _text(first, line), spent[0][line], after))
+        changes.append(LineChange(line, other, _text(first, line), spent[0][line], after))
     matched = set(partner.values())
-    found += [
+    changes += [
         LineChange(None, line, _text(second, line), 0, spent[1][line])
         for line in range(1, len(second.source) + 1)
         if line not in matched
     ]
-    return tuple(sorted((x for x in found if x.change), key=lambda x: (-abs(x.change), x.first or 0, x.second or 0)))
+    return tuple(sorted((x for x in changes if x.change), key=lambda x: (-abs(x.change), x.first or 0, x.second or 0)))
 
 
 def _parts(first: Profile, second: Profile) -> tuple[PartChange, ...]:
     """Parts are the same where they are of one kind and name; of several such, the first is the first, and so on."""
     old, new = (_named(profile.regions) for profile in (first, second))
-    found = (_part_change(old.get(key), new.get(key)) for key in dict.fromkeys([*old, *new]))
-    changed = (change for change in found if change.change)
+    changes = (_part_change(old.get(key), new.get(key)) for key in dict.fromkeys([*old, *new]))
+    changed = (change for change in changes if change.change)
     return tuple(sorted(changed, key=lambda c: (-abs(c.change), c.first or (0, 0), c.second or (0, 0))))
 
 
 def _named(regions: Sequence[Region]) -> dict[tuple[str, str, int], Region]:
     """By kind, name, and how many of these come before."""
     seen: Counter[tuple[str, str]] = Counter()
-    found = {}
+    parts = {}
     for region in regions:
-        found[region.kind, region.name, seen[region.kind, region.name]] = region
+        parts[region.kind, region.name, seen[region.kind, region.name]] = region
         seen[region.kind, region.name] += 1
-    return found
+    return parts
 
 
 def _part_change(first: Region | None, second: Region | None) -> PartChange:

@@ -31,11 +31,11 @@ class Limits:
     @property
     def shares(self) -> Mapping[tuple[str, str], float]:
         """Shares of the critical path by unit and cause; the cause is also why a later command had to wait for it."""
-        found: dict[tuple[str, str], float] = {}
+        cycles: dict[tuple[str, str], float] = {}
         for segment in self.path:
             for cause in {segment.cause, segment.link or segment.cause}:
-                found[segment.unit, cause] = found.get((segment.unit, cause), 0.0) + segment.share
-        return found
+                cycles[segment.unit, cause] = cycles.get((segment.unit, cause), 0.0) + segment.share
+        return cycles
 
     @property
     def around_computation(self) -> float:

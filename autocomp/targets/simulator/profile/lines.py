@@ -42,11 +42,11 @@ class LineTable:
             for line in np.flatnonzero(self.commands).tolist()
         )
 
-    def regions(self, found: tuple[Part, ...]) -> tuple[Region, ...]:
+    def regions(self, places: tuple[Part, ...]) -> tuple[Region, ...]:
         """Of the parts, which are in the order of `parts`."""
         return tuple(
-            Region(part.kind, part.name, part.first, part.last, _depth(part, found), self._cost(part.first, part.last))
-            for part in found
+            Region(part.kind, part.name, part.first, part.last, _depth(part, places), self._cost(part.first, part.last))
+            for part in places
         )
 
     def _sum(self, lines: Table, amounts: npt.NDArray[np.generic]) -> Table:
@@ -78,5 +78,5 @@ def line_costs(
     return table.lines(), table.regions(parts(recording.tree))
 
 
-def _depth(part: Part, found: tuple[Part, ...]) -> int:
-    return sum(other is not part and other.first <= part.first and part.last <= other.last for other in found)
+def _depth(part: Part, places: tuple[Part, ...]) -> int:
+    return sum(other is not part and other.first <= part.first and part.last <= other.last for other in places)

@@ -48,15 +48,15 @@ def operands(recording: Recording) -> tuple[Operand, ...]:
     for _, uses in _uses_by_memory(recording):
         if uses is not None:
             _add_uses(uses, local_uses, moved)
-    found = []
+    operands_of_commands = []
     for number, name in enumerate(recording.tensors):
         tensor = next(t for t in recording.workload.tensors if t.name == name)
         mine = accesses.tensor == number
         read = int(accesses.bytes[mine & (accesses.write == 0)].sum())
         written = int(accesses.bytes[mine & (accesses.write != 0)].sum())
         reuse = float(local_uses[number] / moved[number]) if moved[number] else 0.0
-        found.append(Operand(name, tensor.bytes, read, written, reuse))
-    return tuple(found)
+        operands_of_commands.append(Operand(name, tensor.bytes, read, written, reuse))
+    return tuple(operands_of_commands)
 
 
 def live_rows(recording: Recording) -> Iterator[tuple[Memory, Numbers, Numbers]]:

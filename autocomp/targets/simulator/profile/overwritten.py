@@ -38,12 +38,12 @@ class Overwritten:
 def overwritten(recording: Recording) -> tuple[Overwritten, ...]:
     """The pairs of lines that lose data in this way, in the order of their first loss. Only loads count as what is
     lost: results may be kept for nothing."""
-    found: dict[tuple[int, int], Overwritten] = {}
+    losses: dict[tuple[int, int], Overwritten] = {}
     for loss in _losses(recording):
         key = (loss.line, loss.by)
-        known = found.get(key)
-        found[key] = loss if known is None else Overwritten(**{**known.__dict__, "count": known.count + 1})
-    return tuple(found.values())
+        known = losses.get(key)
+        losses[key] = loss if known is None else Overwritten(**{**known.__dict__, "count": known.count + 1})
+    return tuple(losses.values())
 
 
 def _losses(recording: Recording) -> Iterator[Overwritten]:

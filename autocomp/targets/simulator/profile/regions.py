@@ -31,8 +31,8 @@ class Part:
 
 def parts(tree: ast.Kernel) -> tuple[Part, ...]:
     """Loops and regions in the order of their first lines, outer ones first. Raises KernelError as `commented` does."""
-    found = [*_statement_parts(tree), *commented(tree.source, tree.source_name)]
-    return tuple(sorted(found, key=lambda part: (part.first, -part.last)))
+    all_parts = [*_statement_parts(tree), *commented(tree.source, tree.source_name)]
+    return tuple(sorted(all_parts, key=lambda part: (part.first, -part.last)))
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Opened:
 
 def commented(source: str, name: str = "kernel.c") -> tuple[Part, ...]:
     """The parts marked in comments. Raises KernelError for `// region: NAME` or `// end region` without the other."""
-    found: list[Part] = []
+    parts: list[Part] = []
     opened: list[_Opened] = []
     for number, line in enumerate(source.splitlines(), 1):
         if begin := _BEGIN.match(line):
@@ -53,7 +53,7 @@ def commented(source: str, name: str = "kernel.c") -> tuple[Part, ...]:
         elif end := _END.match(line):
             inner = _innermost(opened, long=end["region"] is not None)
             if inner is not None:
-                found.append(Part("region", opened[inner].name, opened[inner].line, number))
+                parts.append(Part("region", opened[inner].name, opened[inner].line, number))
                 del opened[inner:]
             elif end["region"] is not None:
                 place = Place(name, number, 1, line)
@@ -62,7 +62,7 @@ def commented(source: str, name: str = "kernel.c") -> tuple[Part, ...]:
         if part.long:
             place = Place(name, part.line, 1, part.text)
             raise KernelError(f"the region {part.name!r} does not end: expected `// end region`", place=place)
-    return tuple(found)
+    return tuple(parts)
 
 
 def _innermost(opened: list[_Opened], *, long: bool) -> int | None:

@@ -127,8 +127,8 @@ def model_of(accelerator: str) -> RtlModel:
 
 def models() -> dict[str, RtlModel]:
     """The models noted for accelerators, by their names."""
-    found = {path.stem: path for path in sorted(_accelerators().glob("*.model"))}
-    named = {name: _read(_models() / path.read_text("utf-8").strip()) for name, path in found.items()}
+    files = {path.stem: path for path in sorted(_accelerators().glob("*.model"))}
+    named = {name: _read(_models() / path.read_text("utf-8").strip()) for name, path in files.items()}
     return {name: model for name, model in named.items() if model is not None}
 
 

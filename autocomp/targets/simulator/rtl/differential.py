@@ -78,13 +78,13 @@ class Differential:
             if deadline.over:
                 return
             commands = random_program(self.lab, number, length)
-            found = self._compare(f"random {number}", commands)
-            if found is not None and found.difference and cases is not None:
-                part = shrink(commands, partial(self._differs, kind=found.difference), deadline)
-                shrunk = self._compare(found.name, part) or found
-                yield replace(found, case=str(self._write(cases, number, part, shrunk)))
-            elif found is not None:
-                yield found
+            comparison = self._compare(f"random {number}", commands)
+            if comparison is not None and comparison.difference and cases is not None:
+                part = shrink(commands, partial(self._differs, kind=comparison.difference), deadline)
+                shrunk = self._compare(comparison.name, part) or comparison
+                yield replace(comparison, case=str(self._write(cases, number, part, shrunk)))
+            elif comparison is not None:
+                yield comparison
 
     def case(self, path: Path) -> Comparison:
         """Compares the program of a case's file. Raises KernelError or ConfigError for a file without a legal
@@ -101,36 +101,36 @@ class Differential:
         return None if result is None else self._judged(name, result)
 
     def _differs(self, commands: Sequence[str], kind: str) -> bool:
-        found = self._compare("", commands)
-        return found is not None and found.difference == kind
+        comparison = self._compare("", commands)
+        return comparison is not None and comparison.difference == kind
 
     def _judged(self, name: str, result: SimulationResult) -> Comparison:
         assert isinstance(result.trace, _core.Trace)
         assert result.timing is not None
         simulated = result.timing.cycles
         measured = self.machine.run(result.trace, self.lab.tensors, most_cycles(simulated))
-        found = Comparison(name, result.command_count, simulated, measured.run.cycles)
+        comparison = Comparison(name, result.command_count, simulated, measured.run.cycles)
         if measured.run.status != "done":
             message = measured.run.message or f"still busy after {measured.run.cycles:,} cycles"
-            return replace(found, difference=STOPPED, detail=message)
+            return replace(comparison, difference=STOPPED, detail=message)
         for tensor, expected in result.outputs.items():
             got = measured.outputs[tensor]
             wrong = np.flatnonzero(got.view(np.uint8) != np.asarray(expected).view(np.uint8)) // got.itemsize
             if len(wrong):
                 at = int(wrong[0])
                 detail = f"{tensor}[{at}] is {got[at]}, the simulator says {expected[at]}; {len(set(wrong))} elements"
-                return replace(found, difference=RESULTS, detail=detail)
+                return replace(comparison, difference=RESULTS, detail=detail)
         if abs(simulated - measured.run.cycles) > max(SLACK, self.bound * measured.run.cycles):
-            detail = f"{measured.run.cycles:,} cycles, the simulator says {simulated:,} ({found.error:+.1%})"
-            return replace(found, difference=CYCLES, detail=detail)
-        return found
+            detail = f"{measured.run.cycles:,} cycles, the simulator says {simulated:,} ({comparison.error:+.1%})"
+            return replace(comparison, difference=CYCLES, detail=detail)
+        return comparison
 
-    def _write(self, folder: Path, number: int, commands: Sequence[str], found: Comparison) -> Path:
+    def _write(self, folder: Path, number: int, commands: Sequence[str], comparison: Comparison) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"random-{number}.c"
         name = self.machine.accelerator.full_name
         comments = [
-            f"{found.difference}: {found.detail}",
+            f"{comparison.difference}: {comparison.detail}",
             f"autocomp fidelity {folder} --against rtl --accelerator {name} --random 0",
         ]
         path.write_text(self.lab.text(commands, comments), encoding="utf-8")

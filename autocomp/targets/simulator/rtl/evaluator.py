@@ -74,18 +74,18 @@ class RtlEvaluator(Evaluator):
         simulated = self.simulator.evaluate(kernel, phases, seed)
         if RTL.phase not in phases:
             return simulated
-        found = self.confirm(kernel, seed=simulated.seed) if simulated.correct else Confirmation("skipped", "")
-        verdict = StageVerdict(RTL.name, found.status, found.message, seconds=found.seconds)
+        confirmation = self.confirm(kernel, seed=simulated.seed) if simulated.correct else Confirmation("skipped", "")
+        verdict = StageVerdict(RTL.name, confirmation.status, confirmation.message, seconds=confirmation.seconds)
         figures = {
             "commands": simulated.evidence.figures.get("commands", 0),
-            "utilisation": utilisation(self.workload, self.accelerator, found.cycles),
+            "utilisation": utilisation(self.workload, self.accelerator, confirmation.cycles),
         }
         return replace(
             simulated,
             stages=(*simulated.stages, verdict),
-            measurement=None if found.cycles is None else Measurement(found.cycles),
+            measurement=None if confirmation.cycles is None else Measurement(confirmation.cycles),
             evidence=Evidence(figures),
-            seconds=simulated.seconds + found.seconds,
+            seconds=simulated.seconds + confirmation.seconds,
         )
 
     def confirm(self, kernel_text: str, most_sets: int | None = None, seed: int | None = None) -> Confirmation:
@@ -112,12 +112,12 @@ class RtlEvaluator(Evaluator):
             if cycles is None:
                 cycles, simulated = result.run.cycles, predicted
         names = ", ".join(draw.name for draw in draws)
-        found = Confirmation("passed", "", cycles, simulated, steps, seconds)
+        confirmation = Confirmation("passed", "", cycles, simulated, steps, seconds)
         right = "right bit for bit" if self.workload.exact else "right within the tolerance"
         rate = f"{steps / seconds:,.0f} cycles a second" if seconds else ""
-        says = f"the simulator says {simulated:,} cycles ({found.error or 0:+.2%})"
+        says = f"the simulator says {simulated:,} cycles ({confirmation.error or 0:+.2%})"
         words = (f"{right} on {names}", says, rate, reads)
-        return replace(found, message="; ".join(word for word in words if word))
+        return replace(confirmation, message="; ".join(word for word in words if word))
 
     def _run(self, compiled: CompiledKernel, case: Case) -> tuple[int, RtlResult]:
         recorded = compiled.run(case.arrays, Options(record_trace=True, max_steps=MAX_STEPS))

@@ -112,12 +112,12 @@ def _require_input(ports: Mapping[str, Port], name: str) -> None:
 def _one(ports: Mapping[str, Port], end: str, is_input: bool) -> str:
     """The port of that name, else the one whose name ends so."""
     direction = "input" if is_input else "output"
-    found = [name for name, port in ports.items() if port.is_input == is_input and name.endswith(end)]
-    exact = [name for name in found if name == end]
-    if len(exact or found) != 1:
-        which = f"several: {', '.join(found)}" if found else "none"
+    names = [name for name, port in ports.items() if port.is_input == is_input and name.endswith(end)]
+    exact = [name for name in names if name == end]
+    if len(exact or names) != 1:
+        which = f"several: {', '.join(names)}" if names else "none"
         raise ConfigError(f"the design needs one {direction} whose name ends in {end}; it has {which}")
-    return (exact or found)[0]
+    return (exact or names)[0]
 
 
 def _word(ports: Mapping[str, Port], command: str, word: str, accelerator: Accelerator) -> str:

@@ -123,9 +123,9 @@ class Laboratory:
         return run_program(self.tables.machine, linked, self.tensors, options)
 
     def instruction(self, name: str) -> Instruction:
-        found = self.accelerator.instruction(name)
-        assert found is not None, name
-        return found
+        declared = self.accelerator.instruction(name)
+        assert declared is not None, name
+        return declared
 
     def _assembled(self, command: str) -> tuple[_Row, ...]:
         name, operands = self.call(command)

@@ -64,13 +64,13 @@ class RtlMachine:
             started = time.perf_counter()
             begin(driver, self.interface)
             conditions = MemoryConditions(self.latency, self.bandwidth, most_cycles, GUARD)
-            found = driver.run(self.interface, commands, memory, conditions)
+            outcome = driver.run(self.interface, commands, memory, conditions)
             seconds = time.perf_counter() - started
         finally:
             driver.close()
         places = [(name, address, array.nbytes) for (address, array), name in zip(memory, arrays, strict=True)]
-        reads = _beyond(found.reads, "requests that read", places)
-        return RtlResult(found, arrays, seconds, reads, _beyond(found.writes, "bytes written", places))
+        reads = _beyond(outcome.reads, "requests that read", places)
+        return RtlResult(outcome, arrays, seconds, reads, _beyond(outcome.writes, "bytes written", places))
 
 
 def _beyond(strays: Strays, what: str, places: Sequence[tuple[str, int, int]]) -> str:

@@ -33,11 +33,11 @@ class Toolchain:
 def find_toolchain() -> Toolchain:
     """The programs on PATH; the compiler is $CXX if that is set. Raises ConfigError that says what to install."""
     compiler = os.environ.get("CXX") or next((name for name in ("g++", "clang++") if shutil.which(name)), "g++")
-    found = {name: shutil.which(name) for name in ("verilator", compiler, "make")}
-    missing = [name for name, path in found.items() if path is None]
+    tools = {name: shutil.which(name) for name in ("verilator", compiler, "make")}
+    missing = [name for name, path in tools.items() if path is None]
     if missing:
         raise ConfigError(f"RTL needs {', '.join(missing)}, which is not on PATH", hint=INSTALL)
-    verilator = str(found["verilator"])
+    verilator = str(tools["verilator"])
     try:
         version = subprocess.run([verilator, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
@@ -45,7 +45,7 @@ def find_toolchain() -> Toolchain:
     numbers = re.search(r"(\d+)\.(\d+)", version)  # a build from a source archive may not know its own
     if numbers is not None and tuple(map(int, numbers.groups())) < OLDEST:
         raise ConfigError(f"{verilator} is {version!r}; expected Verilator 5.0 or newer", hint=INSTALL)
-    return Toolchain(verilator, version, compiler, str(found["make"]))
+    return Toolchain(verilator, version, compiler, str(tools["make"]))
 
 
 def call(arguments: Sequence[str], log: Path, what: str, kept_log: Path) -> None:

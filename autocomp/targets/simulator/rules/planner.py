@@ -77,12 +77,12 @@ class RulesPlanner:
             facts = facts_of(context.kernel, context.workload, accelerator)
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
-        found = profile(context.evaluation, accelerator, limits_of(context.diagnosis))
+        profiled = profile(context.evaluation, accelerator, limits_of(context.diagnosis))
         shapings = _open_shapings(context, facts)
-        chosen = _chosen(context, facts, _scored(context, facts, found, shapings), count)
+        chosen = _chosen(context, facts, _scored(context, facts, profiled, shapings), count)
         if not chosen and shapings:  # the menu withholds what others wait for
-            chosen = _chosen(context, facts, _scored(context, facts, found, ()), count)
-        plans = tuple(_plan(scored, found, cycles_of(context.evaluation)) for scored in chosen)
+            chosen = _chosen(context, facts, _scored(context, facts, profiled, ()), count)
+        plans = tuple(_plan(scored, profiled, cycles_of(context.evaluation)) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(plans, messages=messages)
 
@@ -121,7 +121,7 @@ def _faded(scored: _Scored, chosen: Sequence[_Scored]) -> float:
     return scored.score * prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
 
 
-def _scored(context: Context, facts: Facts, found: Profile, shapings: Sequence[_Shaping]) -> list[deque[_Scored]]:
+def _scored(context: Context, facts: Facts, profile: Profile, shapings: Sequence[_Shaping]) -> list[deque[_Scored]]:
     """The proposals of each of the menu's transformations that none of `shapings` comes before, in the order that it
     gives them."""
     cycles = cycles_of(context.evaluation)
@@ -137,8 +137,8 @@ def _scored(context: Context, facts: Facts, found: Profile, shapings: Sequence[_
             continue
         if not _may_finish(facts, item, shapings):
             continue
-        weight = found.weight(option.applies.causes) * item.prior
-        most = 1.0 if _COMPUTATION & set(option.applies.causes) else found.around
+        weight = profile.weight(option.applies.causes) * item.prior
+        most = 1.0 if _COMPUTATION & set(option.applies.causes) else profile.around
         proposals: deque[_Scored] = deque()
         for proposal in candidates_of(item, facts):
             gain = min(most, max(0.0, proposal.gain) / cycles)
@@ -163,7 +163,7 @@ def _may_begin_anew(context: Context) -> bool:
 def _open_shapings(context: Context, facts: Facts) -> list[_Shaping]:
     """The untried shapings that are estimated to pay, with the tensors that they are about (none: all). The menu's
     dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
-    found: list[_Shaping] = []
+    shapings: list[_Shaping] = []
     cycles = cycles_of(context.evaluation)
     offered = {option.transformation for option in context.menu.options}
     decisive = {name for item in TRANSFORMATIONS for name in item.after}
@@ -179,9 +179,9 @@ def _open_shapings(context: Context, facts: Facts) -> list[_Shaping]:
             except NotApplicable:
                 continue
             if changed.digest not in context.tried:
-                found.append((name, frozenset(proposal.parameters.get("tensors", ()))))
+                shapings.append((name, frozenset(proposal.parameters.get("tensors", ()))))
                 break
-    return found
+    return shapings
 
 
 def _may_finish(facts: Facts, item: Transformation, shapings: Sequence[_Shaping]) -> bool:
@@ -195,20 +195,20 @@ def _may_finish(facts: Facts, item: Transformation, shapings: Sequence[_Shaping]
     return not any(tensors <= concerned for tensors in before)
 
 
-def _plan(scored: _Scored, found: Profile, cycles: float) -> Plan:
+def _plan(scored: _Scored, profile: Profile, cycles: float) -> Plan:
     reason = scored.proposal.reason
-    text = f"{scored.option.title}: {reason}{_waits(found)}."
+    text = f"{scored.option.title}: {reason}{_waits(profile)}."
     result = scored.proposal.result
     gain = _expected(scored.gain) if result is None else _seen(cycles / result)
     return Plan(scored.option.id, text, scored.name, dict(scored.proposal.parameters), author="rules", gain=gain)
 
 
-def _waits(found: Profile) -> str:
+def _waits(profile: Profile) -> str:
     """The contracting unit's share of the time in brackets, and why it mostly waits; empty without such a unit."""
-    if not found.unit:
+    if not profile.unit:
         return ""
-    cause = f" and waits mostly on {found.main_cause}" if found.main_cause else ""
-    return f" ({found.unit} is busy {found.computing:.0%} of the time{cause})"
+    cause = f" and waits mostly on {profile.main_cause}" if profile.main_cause else ""
+    return f" ({profile.unit} is busy {profile.computing:.0%} of the time{cause})"
 
 
 def _seen(speed_up: float) -> tuple[float, float]:

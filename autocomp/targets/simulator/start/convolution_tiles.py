@@ -70,12 +70,12 @@ class Shape:
     groups: int
 
     @classmethod
-    def of(cls, found: Convolution) -> Shape:
+    def of(cls, operands: Convolution) -> Shape:
         rows, cols = (
             Side(axis.extent, axis.taps, axis.results, axis.stride, axis.before, axis.after, axis.dilation)
-            for axis in (found.rows, found.cols)
+            for axis in (operands.rows, operands.cols)
         )
-        return cls(found.images, rows, cols, found.channels, found.filters, found.groups)
+        return cls(operands.images, rows, cols, operands.channels, operands.filters, operands.groups)
 
     @property
     def depth(self) -> Extent:

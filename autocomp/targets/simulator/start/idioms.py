@@ -149,13 +149,13 @@ def tile_addresses(workload: Workload, accelerator: Accelerator, a_rows: int, b_
 
 def _derived_places(workload: Workload, accelerator: Accelerator) -> list[tuple[Memory, int]] | None:
     """Memory and first row of the left, the right and the tile of sums; None where they do not follow."""
-    found = _operands(workload, accelerator)
-    if found is None:
+    operands = _operands(workload, accelerator)
+    if operands is None:
         return None
     used: dict[str, int] = {}
     places = []
-    for operand in found.all:
-        rows = operand.rows(found.ranges, _within(found))
+    for operand in operands.all:
+        rows = operand.rows(operands.ranges, _within(operands))
         if rows is None:
             return None
         row = used.get(operand.memory.name, 0)
@@ -173,28 +173,28 @@ def _operands(workload: Workload, accelerator: Accelerator) -> Operands | None:
         return wide and is_float(operand.element) is kind.is_float
 
     known = contraction_operands(accelerator)
-    return next((found for found in known if fits(found.left) and fits(found.right)), None)
+    return next((operands for operands in known if fits(operands.left) and fits(operands.right)), None)
 
 
-def _within(found: Operands) -> tuple[int, int, int]:
+def _within(operands: Operands) -> tuple[int, int, int]:
     """The largest tile of which a memory holds four, and of the right operand two, so that a search can keep some while
     it uses others."""
-    rows, columns, depth = found.tile
+    rows, columns, depth = operands.tile
     while rows > 1 and any(
-        (operand.rows(found.ranges, (rows, columns, depth)) or 0) > operand.memory.rows // SHARE
-        for operand in (found.left, found.sums)
+        (operand.rows(operands.ranges, (rows, columns, depth)) or 0) > operand.memory.rows // SHARE
+        for operand in (operands.left, operands.sums)
         if set(operand.variables.values()) & {"rows"}
     ):
         rows = (rows + 1) // 2
-    right = found.right
-    while depth > 1 and "depth" in right.variables.values() and _fills(right, found, (rows, columns, depth)):
+    right = operands.right
+    while depth > 1 and "depth" in right.variables.values() and _fills(right, operands, (rows, columns, depth)):
         depth = (depth + 1) // 2
     return rows, columns, depth
 
 
-def _fills(operand: Operand, found: Operands, tile: tuple[int, int, int]) -> bool:
+def _fills(operand: Operand, operands: Operands, tile: tuple[int, int, int]) -> bool:
     """True if a memory has no room for a tile beside another one."""
-    return (operand.rows(found.ranges, tile) or 0) > operand.memory.rows // 2
+    return (operand.rows(operands.ranges, tile) or 0) > operand.memory.rows // 2
 
 
 def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Memory]:
@@ -213,24 +213,24 @@ def _memories(workload: Workload, accelerator: Accelerator) -> tuple[Memory, Mem
 
 def memory_of_sums(workload: Workload, accelerator: Accelerator) -> Memory:
     """The memory that `c_tile` is an address in."""
-    found = _operands(workload, accelerator)
-    return found.sums.memory if found is not None else _memories(workload, accelerator)[1]
+    operands = _operands(workload, accelerator)
+    return operands.sums.memory if operands is not None else _memories(workload, accelerator)[1]
 
 
 def type_of_sums(workload: Workload, accelerator: Accelerator) -> str:
     """The type of the elements in the tile of sums, such as `i32`."""
-    found = _operands(workload, accelerator)
-    return str(found.sums.element if found is not None else _memories(workload, accelerator)[1].element)
+    operands = _operands(workload, accelerator)
+    return str(operands.sums.element if operands is not None else _memories(workload, accelerator)[1].element)
 
 
 def types_of_operands(workload: Workload, accelerator: Accelerator) -> Mapping[str, set[str]]:
     """The types as which the contraction reads its operands, by the memory that they are loaded into."""
-    found = _operands(workload, accelerator)
-    if found is None:
+    operands = _operands(workload, accelerator)
+    if operands is None:
         memory = _memories(workload, accelerator)[0]
         return {memory.name: {str(memory.element)}}
     types: dict[str, set[str]] = {}
-    for operand in (found.left, found.right):
+    for operand in (operands.left, operands.right):
         types.setdefault(operand.memory.name, set()).add(str(operand.element))
     return types
 

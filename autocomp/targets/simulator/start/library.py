@@ -21,10 +21,10 @@ def library_kernel(workload: Workload, accelerator: Accelerator) -> str | None:
     idiom, holes = makers.get(workload.operation, ("", None))
     if holes is None or accelerator.idiom(idiom) is None:
         return None
-    found = holes(workload)
-    if found is None:
+    values = holes(workload)
+    if values is None:
         return None
-    text = f"{signature(workload.tensors)} {{ {fill(accelerator, idiom, found)} }}"
+    text = f"{signature(workload.tensors)} {{ {fill(accelerator, idiom, values)} }}"
     return folded(text, f"<library kernel of {workload.name}>")
 
 

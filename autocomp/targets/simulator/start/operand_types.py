@@ -22,7 +22,7 @@ def check_operands(workload: Workload, accelerator: Accelerator) -> None:
     kept = _with_buffers_before(accelerator, types_of_operands(workload, accelerator))
     loads = {load.name: load for load in instructions_called(accelerator, TILE, "load")}
     loaded = {name: sorted(set(_loaded(accelerator, load, kept))) for name, load in loads.items()}
-    if not loads or any((wanted, True) in found for found in loaded.values()):
+    if not loads or any((wanted, True) in types for types in loaded.values()):
         return
     told = ", ".join(f"{name} loads {' and '.join(dict.fromkeys(e for e, _ in f))}" for name, f in loaded.items())
     raise AbsentError(
@@ -34,15 +34,15 @@ def check_operands(workload: Workload, accelerator: Accelerator) -> None:
 
 def _with_buffers_before(accelerator: Accelerator, kept: Mapping[str, set[str]]) -> Mapping[str, set[str]]:
     """The memories of operands, and those from which the idiom copies elements on to them."""
-    found = {name: set(types) for name, types in kept.items()}
+    types_by_memory = {name: set(types) for name, types in kept.items()}
     copies = [i for kind in ("copy", "elementwise") for i in instructions_called(accelerator, TILE, kind)]
     for _ in copies:  # as many memories as that, at most, one before the other
         for write in (write for copy in copies for write in writes(accelerator, copy)):
-            types = found.get(accelerator.home(write.target.memory).name, set())
+            types = types_by_memory.get(accelerator.home(write.target.memory).name, set())
             for read in write.reads:
                 if types and read.element.element is None:
-                    found.setdefault(accelerator.home(read.element.memory).name, set()).update(types)
-    return found
+                    types_by_memory.setdefault(accelerator.home(read.element.memory).name, set()).update(types)
+    return types_by_memory
 
 
 def _loaded(accelerator: Accelerator, load: Instruction, kept: Mapping[str, set[str]]) -> Iterator[tuple[str, bool]]:
@@ -56,5 +56,5 @@ def _loaded(accelerator: Accelerator, load: Instruction, kept: Mapping[str, set[
             if element is None:
                 continue
             copied = viewed and element == accelerator.memory(write.target.memory).element
-            found = kept[home] if copied and home in kept else {str(element)}
-            yield from ((name, home in kept) for name in found)
+            types = kept[home] if copied and home in kept else {str(element)}
+            yield from ((name, home in kept) for name in types)

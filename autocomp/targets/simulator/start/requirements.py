@@ -26,7 +26,9 @@ def rows_lie_apart(accelerator: Accelerator, idiom: str) -> bool:
         return Number(1) if isinstance(part, AddressField) and part.field in rows else None
 
     rows = {space.row_field for space in accelerator.spaces}
-    if any(refuses(accelerator, found, odd) for found in instructions_called(accelerator, idiom, "contraction")):
+    if any(
+        refuses(accelerator, instruction, odd) for instruction in instructions_called(accelerator, idiom, "contraction")
+    ):
         return False
     words = (
         word

@@ -36,9 +36,9 @@ def address_of_results(workload: Workload, accelerator: Accelerator, address: st
     memory = memory_of_sums(workload, accelerator)
     types = _types_of_tiles(workload, accelerator)
     instructions = list(instructions_called(accelerator, STORE, "store"))
-    stored = [found for instruction in instructions for found in _stored(accelerator, instruction, types)]
-    bits = [_bits(accelerator, memory, found.fields) for found in stored if found.element == wanted]
-    possible = sorted(found for found in bits if found is not None)
+    stored = [store for instruction in instructions for store in _stored(accelerator, instruction, types)]
+    bits = [_bits(accelerator, memory, store.fields) for store in stored if store.element == wanted]
+    possible = sorted(store for store in bits if store is not None)
     if not instructions or 0 in possible:
         return address
     if not possible:
@@ -94,13 +94,13 @@ def _copied(accelerator: Accelerator, write: Write) -> bool:
 
 def _fields(path: Path) -> Mapping[AddressField, int]:
     """The fields of addresses that conditions on the way to a write decide."""
-    found: dict[AddressField, int] = {}
+    values: dict[AddressField, int] = {}
     for condition, wanted in path:
         if isinstance(condition, AddressField):
-            found[condition] = int(wanted)
+            values[condition] = int(wanted)
         elif isinstance(condition, Unary) and condition.operator == "!" and isinstance(condition.operand, AddressField):
-            found[condition.operand] = int(not wanted)
-    return found
+            values[condition.operand] = int(not wanted)
+    return values
 
 
 def _ruled_out(accelerator: Accelerator, instruction: Instruction, fields: Mapping[AddressField, int]) -> bool:
@@ -128,10 +128,10 @@ def _bits(accelerator: Accelerator, memory: Memory, fields: Mapping[AddressField
 
 def _told(accelerator: Accelerator, memory: Memory, types: Mapping[str, set[str]]) -> str:
     """All that the machine's stores write of a tile of sums, and of other memories."""
-    found: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
     for role in call_roles(accelerator, "store"):
         instruction = accelerator.instruction(role.instruction)
         for stored in _stored(accelerator, instruction, types) if instruction is not None else ():
             if _bits(accelerator, memory, stored.fields) is not None:
-                found.setdefault(role.instruction, set()).add(stored.element)
-    return ", ".join(f"{name} stores {' and '.join(sorted(elements))}" for name, elements in found.items())
+                names.setdefault(role.instruction, set()).add(stored.element)
+    return ", ".join(f"{name} stores {' and '.join(sorted(elements))}" for name, elements in names.items())

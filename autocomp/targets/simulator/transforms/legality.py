@@ -48,8 +48,8 @@ def check(before: Facts, after: Facts) -> None:
 
 def cycles(facts: Facts) -> int | None:
     """Cycles of a kernel on the data that kernels are compared on; None where it does not run to its end."""
-    found = _run(facts)
-    return None if found is None or found.error is not None or found.timing is None else found.timing.cycles
+    outcome = _run(facts)
+    return None if outcome is None or outcome.error is not None or outcome.timing is None else outcome.timing.cycles
 
 
 def _equal(one: np.ndarray, other: np.ndarray) -> bool:

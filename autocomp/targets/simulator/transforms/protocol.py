@@ -49,16 +49,16 @@ def candidates_of(item: Transformation, facts: Facts) -> Sequence[Proposal]:
 
 def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) -> list[Proposal]:
     """The proposals that apply, in their order, each set of parameters once."""
-    found: list[Proposal] = []
+    proposals: list[Proposal] = []
     for candidate in candidates:
-        if any(candidate.parameters == other.parameters for other in found):
+        if any(candidate.parameters == other.parameters for other in proposals):
             continue
         try:
             applied(item, facts, candidate.parameters)
         except NotApplicable:
             continue
-        found.append(candidate)
-    return found
+        proposals.append(candidate)
+    return proposals
 
 
 class Transformation(ABC):

@@ -55,19 +55,19 @@ class Module:
     @cached_property
     def constants(self) -> dict[str, ast.expr]:
         """Values of the names assigned at module level."""
-        found: dict[str, ast.expr] = {}
+        values: dict[str, ast.expr] = {}
         for node in self.tree.body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                found[node.targets[0].id] = node.value
+                values[node.targets[0].id] = node.value
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-                found[node.target.id] = node.value
-        return found
+                values[node.target.id] = node.value
+        return values
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
         """In the order of the text."""
-        found = [launch for name, host in self.hosts.items() for launch in launches_in(host, name)]
-        known = (launch for launch in found if launch.kernel in self.kernels)
+        every = [launch for name, host in self.hosts.items() for launch in launches_in(host, name)]
+        known = (launch for launch in every if launch.kernel in self.kernels)
         return tuple(sorted(known, key=lambda launch: (launch.node.lineno, launch.node.col_offset)))
 
 

@@ -17,7 +17,7 @@ def work_of_loops(ttgir: str) -> dict[str, dict[str, int]]:
     """By the number of the loop, as marks have it: `operations` on tensor cores of one round, the `bits` of their
     operands, and `bytes` copied into shared memory."""
     lines = ttgir.splitlines()
-    found: dict[str, dict[str, int]] = {}
+    totals: dict[str, dict[str, int]] = {}
     for number, (first, last, loop) in enumerate(bodies(lines)):
         work = {"operations": 0, "bits": 0, "bytes": 0}
         for line in lines[first:last] if loop else ():
@@ -30,8 +30,8 @@ def work_of_loops(ttgir: str) -> dict[str, dict[str, int]]:
                 dims, bits = shapes[-1]
                 work["bytes"] += prod(dims) * bits // 8
         if any(work.values()):
-            found[str(number)] = work
-    return found
+            totals[str(number)] = work
+    return totals
 
 
 def _bits(kind: str) -> int:

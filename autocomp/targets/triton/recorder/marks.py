@@ -76,7 +76,7 @@ def place(ttgir: str, kinds: Sequence[str] = ("Wait", "Product", "Load", "Store"
 def bodies(lines: Sequence[str]) -> list[tuple[int, int, bool]]:
     """First line and the line after the last of each body to mark, and whether it is a loop's."""
     open_: list[tuple[int, int, bool]] = []  # indentation, line, whether a loop lies inside
-    found: list[tuple[int, int, bool]] = []
+    spans: list[tuple[int, int, bool]] = []
     function = (0, 0)
     for index, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
@@ -89,10 +89,10 @@ def bodies(lines: Sequence[str]) -> list[tuple[int, int, bool]]:
             _, start, outer = open_.pop()
             last = index - 1 if lines[index - 1].lstrip().startswith("scf.yield") else index
             if not outer:
-                found.append((start, last, True))
-        elif line.lstrip().startswith("tt.return") and not found and function[0]:
-            found.append((function[0], index, False))
-    return found
+                spans.append((start, last, True))
+        elif line.lstrip().startswith("tt.return") and not spans and function[0]:
+            spans.append((function[0], index, False))
+    return spans
 
 
 def _phases(lines: Sequence[str], first: int, last: int, places: dict[str, int], kinds: Sequence[str]) -> list[_Phase]:
@@ -114,16 +114,16 @@ def _phases(lines: Sequence[str], first: int, last: int, places: dict[str, int],
 def _merged(phases: list[_Phase]) -> list[_Phase]:
     """Without phases of one or two operations on tensors, such as a conversion in front of a product: those join the
     phase that follows them."""
-    found: list[_Phase] = []
+    joined: list[_Phase] = []
     for position, phase in enumerate(phases):
         small = phase.kind == ARITHMETIC and phase.operations <= 2 and position + 1 < len(phases)
         if small:
             phases[position + 1].first = phase.first
-        elif found and found[-1].kind == phase.kind:
-            found[-1].operations += phase.operations
+        elif joined and joined[-1].kind == phase.kind:
+            joined[-1].operations += phase.operations
         else:
-            found.append(phase)
-    return found
+            joined.append(phase)
+    return joined
 
 
 def _kind(line: str) -> str:
@@ -141,20 +141,20 @@ def _kind(line: str) -> str:
 def _places(lines: Sequence[str]) -> dict[str, int]:
     """The source line of each alias of a location."""
     told = {match[1]: match[2] for line in lines if (match := _ALIAS.match(line))}
-    found: dict[str, int] = {}
+    places: dict[str, int] = {}
 
     def resolve(alias: str, depth: int = 0) -> int:
-        if alias not in found and depth < 20:
+        if alias not in places and depth < 20:
             text = told.get(alias, "")
             place = _PLACE.search(text)
             # Of a call, the place of the caller counts: the kernel's own line, not that of a library's function.
             inner = re.findall(r"#loc\d*", text)
-            found[alias] = int(place[1]) if place else resolve(inner[-1], depth + 1) if inner else 0
-        return found.get(alias, 0)
+            places[alias] = int(place[1]) if place else resolve(inner[-1], depth + 1) if inner else 0
+        return places.get(alias, 0)
 
     for alias in told:
         resolve(alias)
-    return found
+    return places
 
 
 def _line(line: str, places: dict[str, int]) -> int:

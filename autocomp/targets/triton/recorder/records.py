@@ -67,8 +67,8 @@ def _block(data: bytes, warps: int) -> Block | None:
         return None
     counts = struct.unpack_from(f"<{warps}I", data, HEADER.size)
     part = size // warps
-    found = [_warp(data[first + w * part : first + (w + 1) * part], count) for w, count in enumerate(counts)]
-    return Block(number, processor, begun, ended, tuple(found))
+    records = [_warp(data[first + w * part : first + (w + 1) * part], count) for w, count in enumerate(counts)]
+    return Block(number, processor, begun, ended, tuple(records))
 
 
 def _warp(data: bytes, words: int) -> Warp:
@@ -88,29 +88,29 @@ def stays(blocks: Sequence[Block], marks: Sequence[Mark], scopes: Mapping[int, i
     """The time in the phase of each mark, without the `cost` in cycles of making a record. `scopes` gives the number of
     the mark at which a scope starts. Records that do not follow each other in a body, as where some were lost or a body
     ends, give no stay."""
-    found = {mark.number: Stay(mark) for mark in marks if mark.kind}
+    stay_of = {mark.number: Stay(mark) for mark in marks if mark.kind}
     following = {mark.number: mark.number + 1 for mark in marks}
     for block in blocks:
         for warp in block.warps:
             trail = [(scopes[s] + end, clock) for s, end, clock in warp.records if s in scopes]
             for (number, before), (next_, after) in pairwise(trail):
-                if next_ == following.get(number) and number in found:
+                if next_ == following.get(number) and number in stay_of:
                     cycles = (after - before) % (1 << CLOCK_BITS)
-                    found[number].cycles.append(max(0, round(cycles - cost)))
-    return [stay for _, stay in sorted(found.items()) if stay.cycles]
+                    stay_of[number].cycles.append(max(0, round(cycles - cost)))
+    return [stay for _, stay in sorted(stay_of.items()) if stay.cycles]
 
 
 def rounds(blocks: Sequence[Block], marks: Sequence[Mark], scopes: Mapping[int, int]) -> dict[int, list[int]]:
     """Cycles between two visits of the first mark of each loop, costs of records included."""
     firsts = {mark.number: mark.loop for mark in reversed(marks) if mark.kind and mark.loop >= 0}
     first_of = {loop: min(n for n, of in firsts.items() if of == loop) for loop in set(firsts.values())}
-    found: dict[int, list[int]] = {loop: [] for loop in first_of}
+    starts: dict[int, list[int]] = {loop: [] for loop in first_of}
     for block in blocks:
         for warp in block.warps:
             for loop, first in first_of.items():
                 visits = [clock for s, end, clock in warp.records if scopes.get(s, -2) + end == first]
-                found[loop] += [b - a for a, b in pairwise(visits) if b > a]
-    return found
+                starts[loop] += [b - a for a, b in pairwise(visits) if b > a]
+    return starts
 
 
 def typical(cycles: Sequence[int]) -> float:
@@ -126,9 +126,9 @@ def clock_of(blocks: Sequence[Block]) -> float:
         first = min((warp.records[0][2] for warp in block.warps if warp.records and not warp.lost), default=None)
         if first is not None:
             begins.setdefault(block.processor, []).append((block.begun, first))
-    found = []
+    ratios = []
     for moments in begins.values():
         for (earlier, before), (later, after) in pairwise(sorted(moments)):
             if later - earlier >= FAR_APART and after > before:
-                found.append((after - before) / (later - earlier))
-    return float(median(found)) if found else 0.0
+                ratios.append((after - before) / (later - earlier))
+    return float(median(ratios)) if ratios else 0.0

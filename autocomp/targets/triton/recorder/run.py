@@ -132,13 +132,13 @@ def timed(call: Callable[[], Any], *variants: Variant) -> list[list[Launch]]:
     """For each variant, the microseconds of each launch of a call, in its order, with the cache cleared. Variants take
     turns: the clock of a busy device is not the same for long."""
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    found: list[list[Launch]] = [[] for _ in variants]
+    launches_of: list[list[Launch]] = [[] for _ in variants]
     for variant in variants:
         with variant.within(), launches([], variant.options):
             call()  # compiles
     with Turns(f"cuda:{torch.cuda.current_device()}").alone():
         for run in range(RUNS + 2):
-            for variant, told in zip(variants, found, strict=True):
+            for variant, told in zip(variants, launches_of, strict=True):
                 events: list[tuple[Any, Any, Any, Any]] = []
                 with variant.within():
                     flush.zero_()
@@ -151,7 +151,7 @@ def timed(call: Callable[[], Any], *variants: Variant) -> list[list[Launch]]:
                         told.append(Launch(kernel, grid, []))
                     elif run > 1:
                         told[position].samples.append(start.elapsed_time(end) * 1e3)
-    return found
+    return launches_of
 
 
 @contextmanager
@@ -233,13 +233,13 @@ def _marked(call: Callable[[], Any], plain: Sequence[Launch], position: int, cos
         if not marked.marks:
             break
         try:
-            found = _recorded(call, launch, position, marked, cost)
+            recorded = _recorded(call, launch, position, marked, cost)
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"[:600]}
-        tried.append({"marks": len(marked.marks), "slowdown": found["slowdown"]})
-        if "error" in best or found["slowdown"] < best["slowdown"]:
-            best = {**found, "kinds": list(kinds)}
-        if found["slowdown"] <= WELCOME_SLOWDOWN:
+        tried.append({"marks": len(marked.marks), "slowdown": recorded["slowdown"]})
+        if "error" in best or recorded["slowdown"] < best["slowdown"]:
+            best = {**recorded, "kinds": list(kinds)}
+        if recorded["slowdown"] <= WELCOME_SLOWDOWN:
             break
     return {**best, "tried": tried}
 
@@ -264,7 +264,7 @@ def _recorded(
     for number in range(0, count, step):
         chosen += blocks_of(data[number * size : (number + 1) * size], size, warps)
     scopes = _scopes(kernel.asm["ttgir"])
-    found = stays(chosen, marked.marks, scopes, cost)
+    stays_by_mark = stays(chosen, marked.marks, scopes, cost)
     return {
         "slowdown": again.us / before[position].us,
         "us": again.us,
@@ -282,7 +282,9 @@ def _recorded(
         "processors": sorted({block.processor for block in chosen}),
         "block_ns": typical([block.ended - block.begun for block in chosen]),
         "rounds": {str(k): [typical(v), len(v)] for k, v in rounds(chosen, marked.marks, scopes).items()},
-        "stays": [{"mark": asdict(s.mark), "cycles": typical(s.cycles), "visits": len(s.cycles)} for s in found],
+        "stays": [
+            {"mark": asdict(s.mark), "cycles": typical(s.cycles), "visits": len(s.cycles)} for s in stays_by_mark
+        ],
         "trail": _trail(chosen, scopes),
         "marks": [asdict(mark) for mark in marked.marks],
     }
@@ -308,12 +310,12 @@ def _scopes(ttgir: str) -> dict[int, int]:
 
 def _trail(blocks: Sequence[Block], scopes: Mapping[int, int]) -> list[dict[str, Any]]:
     """The records of a few warps, for a timeline."""
-    found = []
+    trail = []
     for block in blocks[len(blocks) // 2 :][:2]:
         for number, warp in enumerate(block.warps):
             records = [[scopes[s] + end, clock] for s, end, clock in warp.records if s in scopes][-FEW:]
-            found.append({"block": block.number, "processor": block.processor, "warp": number, "records": records})
-    return found
+            trail.append({"block": block.number, "processor": block.processor, "warp": number, "records": records})
+    return trail
 
 
 PROBE = """
@@ -341,8 +343,8 @@ def cost_of_a_record() -> tuple[float, float]:
     pairs = [f'proton.record {end} "m{2 * i}"' for i in range(16) for end in ("start", "end")]
     marks = tuple(placing.Mark(i, "Empty" if i < 31 else "", 0, -1) for i in range(32))
     text = "\n".join((*lines[:at], *pairs, *lines[at:])) + "\n"
-    found = _recorded(call, launch, 0, placing.Marked(text, marks), 0.0)
-    return launch.us, float(statistics.median(stay["cycles"] for stay in found["stays"]))
+    recorded = _recorded(call, launch, 0, placing.Marked(text, marks), 0.0)
+    return launch.us, float(statistics.median(stay["cycles"] for stay in recorded["stays"]))
 
 
 def _clock() -> float:

@@ -74,13 +74,13 @@ class Accesses:
 
     def tiles(self) -> list[Access]:
         """Loads and stores of two-dimensional tiles; others, and those that cannot be seen through, are left out."""
-        found = []
+        tiles_of = []
         for call in calls_in(self._function.body, "load", "store"):
             try:
-                found.append(self.tile(call))
+                tiles_of.append(self.tile(call))
             except NotApplicable:
                 continue
-        return found
+        return tiles_of
 
     def tile(self, call: ast.Call) -> Access:
         """The tile that a load or store accesses. Raises NotApplicable for any other access."""
@@ -93,9 +93,9 @@ class Accesses:
             raise refuse(f"{text_of(pointer)} is not one pointer plus offsets")
         terms.remove(heads[0])
         ranges = {axis: [t for t in terms if t.axis == axis and t.extent is not None] for axis in (0, 1)}
-        if any(len(found) != 1 for found in ranges.values()) or any(t.axis == VECTOR for t in terms):
+        if any(len(axes) != 1 for axes in ranges.values()) or any(t.axis == VECTOR for t in terms):
             raise refuse(f"{text_of(pointer)} is not a tile with rows and columns")
-        placed = {axis: found[0] for axis, found in ranges.items()}
+        placed = {axis: axes[0] for axis, axes in ranges.items()}
         offsets = {axis: tuple(t for t in terms if t.axis == axis and t.extent is None) for axis in (0, 1)}
         base = tuple(term for t in terms if t.axis is None for term in self._expanded(t))
         found_base, shares = _shared(base, placed)
@@ -116,15 +116,15 @@ class Accesses:
 
     def _expanded(self, term: Term) -> list[Term]:
         """A scalar term with names replaced by what they are sums and products of."""
-        found = [Term(())]
+        terms = [Term(())]
         for factor in term.factors:
             definition = self._definitions.get(factor)
             product = isinstance(definition, ast.BinOp) and isinstance(definition.op, (ast.Mult, ast.Add))
             parts = self.linear(definition) if product and definition is not None else [Term((factor,))]
             if product:
                 parts = [inner for part in parts for inner in self._expanded(part)]
-            found = [a.times(b) for a in found for b in parts]
-        return found
+            terms = [a.times(b) for a in terms for b in parts]
+        return terms
 
     # --- sums of products ----------------------------------------------------------------------------------------
 
@@ -238,10 +238,10 @@ class Accesses:
     @cached_property
     def pointers(self) -> set[str]:
         """The parameters that loads and stores go through."""
-        found: set[str] = set()
+        names: set[str] = set()
         for call in calls_in(self._function.body, "load", "store"):
-            found |= self._pointers_of(call)
-        return found
+            names |= self._pointers_of(call)
+        return names
 
     # --- masks ---------------------------------------------------------------------------------------------------
 
@@ -252,11 +252,11 @@ class Accesses:
         limits: dict[int, str | None] = {0: None, 1: None}
         rest = False
         for part in _conjuncts(mask, self._definitions) if mask is not None else []:
-            found = self._limit(part, ranges, offsets)
-            if found is None or limits[found[0]] not in (None, found[1]):
+            limit = self._limit(part, ranges, offsets)
+            if limit is None or limits[limit[0]] not in (None, limit[1]):
                 rest = True
             else:
-                limits[found[0]] = found[1]
+                limits[limit[0]] = limit[1]
         return limits, rest
 
     def _limit(

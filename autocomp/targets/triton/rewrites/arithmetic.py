@@ -36,12 +36,12 @@ class Exp2(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             count = sum(1 for _ in calls_in([module.kernels[kernel]], "exp"))
             if count:
-                found.append(Offer({"kernel": kernel}, f"{count} exponentials of {kernel} to base 2", 0.06))
-        return found
+                choices.append(Offer({"kernel": kernel}, f"{count} exponentials of {kernel} to base 2", 0.06))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -76,12 +76,12 @@ class Reciprocal(Rewrite):
     doc = "Divide a row by a number once and multiply by the reciprocal: one division a row in place of one an element."
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel}):
                 continue
-            found.append(Offer({"kernel": kernel}, f"{kernel} multiplies by reciprocals", 0.03))
-        return found
+            choices.append(Offer({"kernel": kernel}, f"{kernel} multiplies by reciprocals", 0.03))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -126,12 +126,12 @@ class DeferScale(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel}):
                 continue
-            found.append(Offer({"kernel": kernel}, f"{kernel} scales its scores in the exponent", 0.04))
-        return found
+            choices.append(Offer({"kernel": kernel}, f"{kernel} scales its scores in the exponent", 0.04))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -202,12 +202,12 @@ class UniformIndex(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel}):
                 continue
-            found.append(Offer({"kernel": kernel}, f"{kernel} loads one scale for a whole block of columns", 0.1))
-        return found
+            choices.append(Offer({"kernel": kernel}, f"{kernel} loads one scale for a whole block of columns", 0.1))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)

@@ -49,7 +49,7 @@ def _find(function: ast.FunctionDef) -> list[_Causal]:
         for n in ast.walk(function)
         if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
     }
-    found = []
+    loops = []
     for loop in loops_in(function):
         for where in calls_in(loop.body, "where"):
             for part in _conjuncts(where.args[0]):
@@ -58,8 +58,8 @@ def _find(function: ast.FunctionDef) -> list[_Causal]:
                     continue
                 row, col = (_block(definitions.get(name)) for name in pair)
                 if row and col and col[0] == text_of(loop.target) and col[1] == text_of(bounds(loop)[2]):
-                    found.append(_Causal(loop, where, row[0], row[1], *pair))
-    return found
+                    loops.append(_Causal(loop, where, row[0], row[1], *pair))
+    return loops
 
 
 def _conjuncts(node: ast.expr) -> list[ast.expr]:
@@ -93,10 +93,10 @@ def _block(value: ast.expr | None) -> tuple[str, str] | None:
 
 
 def _causal(function: ast.FunctionDef, why: str) -> _Causal:
-    found = _find(function)
-    if not found:
+    loops = _find(function)
+    if not loops:
         raise refuse(f"{function.name!r} {why}")
-    return found[0]
+    return loops[0]
 
 
 class _OfCausal(Rewrite):
@@ -104,12 +104,12 @@ class _OfCausal(Rewrite):
     says: ClassVar[str]
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel}):
                 continue
-            found.append(Offer({"kernel": kernel}, f"{kernel}: {self.says}", self.gain))
-        return found
+            choices.append(Offer({"kernel": kernel}, f"{kernel}: {self.says}", self.gain))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)

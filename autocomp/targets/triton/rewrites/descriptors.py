@@ -83,7 +83,7 @@ class TensorDescriptors(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         if setting.capability < (9, 0):
             return ()
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not has_dot([module.kernels[kernel]]):
                 continue
@@ -91,8 +91,8 @@ class TensorDescriptors(Rewrite):
                 if not self.applies(module, {"kernel": kernel, "stores": stores}):
                     continue
                 what = "loads and stores" if stores else "loads"
-                found.append(Offer({"kernel": kernel, "stores": stores}, f"{what} of {kernel} by descriptors", 0.3))
-        return found
+                choices.append(Offer({"kernel": kernel, "stores": stores}, f"{what} of {kernel} by descriptors", 0.3))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -139,25 +139,25 @@ class _Conversion:
     # --- which tiles ---------------------------------------------------------------------------------------------
 
     def _find_tiles(self) -> list[Tile]:
-        found, reasons = [], []
+        tiles, reasons = [], []
         in_products = multiplied_loads(self._kernel)
         for access in Accesses(self._kernel).tiles():
             if not (_key(access) in in_products if access.is_load else self._stores):
                 continue
             try:
-                found.append(self._tile(access))
+                tiles.append(self._tile(access))
             except NotApplicable as reason:
                 reasons.append(reason.message)
-        converted = {tile.access.pointer for tile in found}
-        if not any(tile.access.is_load for tile in found):
+        converted = {tile.access.pointer for tile in tiles}
+        if not any(tile.access.is_load for tile in tiles):
             why = "; ".join(dict.fromkeys(reasons)) or "no load is of a tile of rows and columns"
             raise refuse(f"no load of {self._kernel.name!r} can go through a descriptor: {why}")
-        if self._stores and not any(not tile.access.is_load for tile in found):
+        if self._stores and not any(not tile.access.is_load for tile in tiles):
             raise refuse(f"no store of {self._kernel.name!r} can go through a descriptor")
-        per_pointer = {p: {_description(t) for t in found if t.access.pointer == p} for p in converted}
+        per_pointer = {p: {_description(t) for t in tiles if t.access.pointer == p} for p in converted}
         if any(len(descriptions) > 1 for descriptions in per_pointer.values()):
             raise refuse(f"{self._kernel.name!r} reads tiles of different kinds through one pointer")
-        return found
+        return tiles
 
     def _tile(self, access: Access) -> Tile:
         where = f"{'load' if access.is_load else 'store'} of {access.pointer}"
@@ -198,16 +198,16 @@ class _Conversion:
     def _indices(self, access: Access) -> tuple[tuple[str, str], ...]:
         """Scalars added to the pointer, as indices into further dimensions and their strides."""
         given = set(parameters(self._kernel))
-        found = []
+        indices = []
         for term in access.base:
             strides = [f for f in term.factors if f in given or f.isdigit()]
             index = [f for f in term.factors if f not in strides]
             if not index or not strides:
                 raise refuse(f"{' * '.join(term.factors)}, added to {access.pointer}, is not an index times a stride")
-            found.append((" * ".join(index), " * ".join(strides)))
-        if len(found) > 2:
+            indices.append((" * ".join(index), " * ".join(strides)))
+        if len(indices) > 2:
             raise refuse(f"{access.pointer} has more than four dimensions")
-        return tuple(found)
+        return tuple(indices)
 
     # --- on the host ---------------------------------------------------------------------------------------------
 
@@ -280,12 +280,12 @@ class _Conversion:
 
     def _descriptor_names(self, fast: ast.FunctionDef, tiles: Mapping[str, Tile]) -> dict[str, str]:
         taken = names_in([fast])
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         for tile in tiles.values():
             pointer = tile.access.pointer
-            if pointer not in found:
-                found[pointer] = fresh(f"{pointer.removesuffix('_ptr')}_desc", taken | set(found.values()))
-        return found
+            if pointer not in names:
+                names[pointer] = fresh(f"{pointer.removesuffix('_ptr')}_desc", taken | set(names.values()))
+        return names
 
     @staticmethod
     def _replace_accesses(fast: ast.FunctionDef, tiles: Mapping[str, Tile], names: Mapping[str, str]) -> None:
@@ -319,11 +319,11 @@ def multiplied_loads(function: ast.FunctionDef) -> set[str]:
         for n in ast.walk(arg)
         if isinstance(n, ast.Name)
     }
-    found = set()
+    loads = set()
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and text_of(node.targets[0]) in operands:
-            found |= {text_of(load) for load in calls_in([node.value], "load")}
-    return found
+            loads |= {text_of(load) for load in calls_in([node.value], "load")}
+    return loads
 
 
 def _uses(function: ast.FunctionDef) -> set[str]:

@@ -47,7 +47,7 @@ class FuseEpilogue(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         kernels = main_kernels(module)
         for follower in kernels:
             if has_dot([module.kernels[follower]]):
@@ -56,8 +56,8 @@ class FuseEpilogue(Rewrite):
                 if not self.applies(module, {"kernel": follower, "producer": producer}):
                     continue
                 given = {"kernel": follower, "producer": producer}
-                found.append(Offer(given, f"{follower} becomes the end of {producer}", 0.15))
-        return found
+                choices.append(Offer(given, f"{follower} becomes the end of {producer}", 0.15))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         follower, producer = wanted(parameters, "kernel", str), wanted(parameters, "producer", str)
@@ -236,8 +236,8 @@ def put(node: ast.stmt, target: str, new: ast.expr) -> ast.stmt:
 
 def _substituted(node: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
     class Substitute(ast.NodeTransformer):
-        def visit_Name(self, found: ast.Name) -> ast.AST:
-            return copy.deepcopy(value) if found.id == name else found
+        def visit_Name(self, values: ast.Name) -> ast.AST:
+            return copy.deepcopy(value) if values.id == name else values
 
     result: ast.stmt = Substitute().visit(node)
     return result

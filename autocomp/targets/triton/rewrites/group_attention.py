@@ -199,13 +199,13 @@ class AttentionGroups(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         if setting.capability[0] != HOPPER:
             return ()
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             given = {"kernel": kernel, "programs": setting.multiprocessors}
             if not self.applies(module, given):
                 continue
-            found.append(Offer(given, f"{kernel} by groups of warps: one loads, two multiply", 0.6))
-        return found
+            choices.append(Offer(given, f"{kernel} by groups of warps: one loads, two multiply", 0.6))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel, programs = wanted(parameters, "kernel", str), wanted(parameters, "programs", int)
@@ -281,18 +281,18 @@ def _matched(function: ast.FunctionDef) -> tuple[bool, dict[str, str]]:
     raise refuse(f"{function.name!r} is not attention as plain as it is generated")
 
 
-def _same(pattern: Any, found: Any, names: dict[str, str]) -> bool:
+def _same(pattern: Any, pairs: Any, names: dict[str, str]) -> bool:
     """True if two trees differ only in names, and each name always replaces the same other name."""
     if isinstance(pattern, list):
-        if not isinstance(found, list) or len(pattern) != len(found):
+        if not isinstance(pairs, list) or len(pattern) != len(pairs):
             return False
-        return all(_same(one, other, names) for one, other in zip(pattern, found, strict=True))
-    if isinstance(pattern, ast.Name) and isinstance(found, ast.Name) and pattern.id not in _FREE:
-        own = names.setdefault(pattern.id, found.id)
-        return own == found.id and list(names.values()).count(own) == 1
+        return all(_same(one, other, names) for one, other in zip(pattern, pairs, strict=True))
+    if isinstance(pattern, ast.Name) and isinstance(pairs, ast.Name) and pattern.id not in _FREE:
+        own = names.setdefault(pattern.id, pairs.id)
+        return own == pairs.id and list(names.values()).count(own) == 1
     if isinstance(pattern, ast.AST):
-        if type(pattern) is not type(found):
+        if type(pattern) is not type(pairs):
             return False
         fields = [field for field in pattern._fields if field not in ("ctx", "type_comment")]
-        return all(_same(getattr(pattern, field), getattr(found, field), names) for field in fields)
-    return bool(pattern == found)
+        return all(_same(getattr(pattern, field), getattr(pairs, field), names) for field in fields)
+    return bool(pattern == pairs)

@@ -55,15 +55,15 @@ class WarpGroups(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         if setting.capability[0] != HOPPER:
             return ()
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             for groups, chain, stages in ((2, 2, 5), (3, 1, 4)):
                 given = {"kernel": kernel, "groups": groups, "chain": chain, "stages": stages}
                 given["programs"] = setting.multiprocessors
                 if not self.applies(module, given):
                     break
-                found.append(Offer(given, f"{groups} groups of warps of {kernel} multiply, one warp loads", 0.2))
-        return found
+                choices.append(Offer(given, f"{groups} groups of warps of {kernel} multiply, one warp loads", 0.2))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -133,8 +133,8 @@ class _Products:
     def _operands(self) -> tuple[_Operand, _Operand]:
         loads = {}
         for node in self._loop.body[:-1]:
-            if isinstance(node, ast.Assign) and (found := _loaded(node.value)) is not None:
-                loads[text_of(node.targets[0])] = found
+            if isinstance(node, ast.Assign) and (operand := _loaded(node.value)) is not None:
+                loads[text_of(node.targets[0])] = operand
         operands = []
         for argument in self._dot.args[:2]:
             turned = called(argument, "trans")
@@ -362,12 +362,12 @@ def _loaded(value: ast.AST | None) -> _Operand | None:
 def _needed(before: Sequence[ast.stmt], texts: Sequence[str]) -> list[ast.Assign]:
     """The assignments that expressions follow from."""
     names = names_in([expression(text) for text in texts])
-    found: list[ast.Assign] = []
+    assignments: list[ast.Assign] = []
     for node in reversed(before):
         if isinstance(node, ast.Assign) and names & set(stores_of([node])):
-            found.insert(0, node)
+            assignments.insert(0, node)
             names |= names_in([node.value])
-    return found
+    return assignments
 
 
 def _value(start: str, turn: str, step: str) -> str:

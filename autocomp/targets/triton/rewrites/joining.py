@@ -47,14 +47,14 @@ class JoinProducts(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         kernels = [kernel for kernel in main_kernels(module) if has_dot([module.kernels[kernel]])]
         for kernel in kernels:
             for producer in kernels:
                 given = {"kernel": kernel, "producer": producer}
                 if kernel != producer and self.applies(module, given):
-                    found.append(Offer(given, f"{kernel} makes what it reads of {producer} itself", 0.15))
-        return found
+                    choices.append(Offer(given, f"{kernel} makes what it reads of {producer} itself", 0.15))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel, producer = wanted(parameters, "kernel", str), wanted(parameters, "producer", str)
@@ -207,7 +207,7 @@ def _loop(function: ast.FunctionDef) -> ast.For:
 def _new(body: Sequence[ast.stmt], known: Sequence[ast.stmt], names: dict[str, str], taken: set[str]) -> list[ast.stmt]:
     """The statements that `known` lacks, under names of their own. `names` gets what was renamed."""
     texts = {text_of(node) for node in known}
-    found = []
+    statements = []
     for node in body:
         rename([node], names)
         if text_of(node) in texts:
@@ -216,5 +216,5 @@ def _new(body: Sequence[ast.stmt], known: Sequence[ast.stmt], names: dict[str, s
         rename([node], own)
         names.update(own)
         taken |= set(own.values()) | set(stores_of([node]))
-        found.append(node)
-    return found
+        statements.append(node)
+    return statements

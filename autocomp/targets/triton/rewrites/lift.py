@@ -103,7 +103,7 @@ class _Lift:
         return f"tl.program_id(0) * {self._rows} + tl.arange(0, {self._rows})"
 
     def _dependent(self) -> set[str]:
-        found: set[str] = set()
+        dependent: set[str] = set()
         changed = True
         while changed:
             changed = False
@@ -111,11 +111,11 @@ class _Lift:
                 if isinstance(node, (ast.Assign, ast.AugAssign)):
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     names = {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-                    depends = self._reads(node.value, found)
-                    if depends and not names <= found:
-                        found |= names
+                    depends = self._reads(node.value, dependent)
+                    if depends and not names <= dependent:
+                        dependent |= names
                         changed = True
-        return found
+        return dependent
 
     def _reads(self, node: ast.AST, own: set[str]) -> bool:
         read = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

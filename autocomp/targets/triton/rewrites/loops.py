@@ -40,7 +40,7 @@ class LoopOptions(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             function = module.kernels[kernel]
             for position, loop in enumerate(loops_in(function)):
@@ -51,8 +51,8 @@ class LoopOptions(Rewrite):
                 for stages in (3, 2, 4):
                     if stages != present:
                         given = {"kernel": kernel, "loop": position, "num_stages": stages}
-                        found.append(Offer(given, f"{stages} stages for loop {position + 1} of {kernel}", 0.05))
-        return found
+                        choices.append(Offer(given, f"{stages} stages for loop {position + 1} of {kernel}", 0.05))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel, position = wanted(parameters, "kernel", str), wanted(parameters, "loop", int, 0)
@@ -72,8 +72,8 @@ class LoopOptions(Rewrite):
 
 def _option(loop: ast.For, name: str) -> Any:
     assert isinstance(loop.iter, ast.Call)
-    found = [k.value for k in loop.iter.keywords if k.arg == name]
-    return found[0].value if found and isinstance(found[0], ast.Constant) else None
+    values = [k.value for k in loop.iter.keywords if k.arg == name]
+    return values[0].value if values and isinstance(values[0], ast.Constant) else None
 
 
 def _set_options(loop: ast.For, options: Mapping[str, Any]) -> None:
@@ -92,12 +92,12 @@ class SplitStore(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel}):
                 continue
-            found.append(Offer({"kernel": kernel}, f"{kernel} stores its tile in halves", 0.03))
-        return found
+            choices.append(Offer({"kernel": kernel}, f"{kernel} stores its tile in halves", 0.03))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -131,16 +131,16 @@ class SplitStore(Rewrite):
 
 def _descriptor_store(function: ast.FunctionDef) -> tuple[list[ast.stmt], int, ast.Call]:
     """The only store through a descriptor."""
-    found = []
+    calls = []
     for block in blocks(function):
         for position, node in enumerate(block):
             call = node.value if isinstance(node, ast.Expr) else None
             stores = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "store"
             if stores and isinstance(call, ast.Call) and text_of(call.func) != "tl.store":
-                found.append((block, position, call))
-    if len(found) != 1:
-        raise refuse(f"{function.name!r} has {len(found)} stores through descriptors, expected 1")
-    return found[0]
+                calls.append((block, position, call))
+    if len(calls) != 1:
+        raise refuse(f"{function.name!r} has {len(calls)} stores through descriptors, expected 1")
+    return calls[0]
 
 
 def _host_block(descriptor: ast.expr) -> ast.List:
@@ -176,13 +176,13 @@ class WarpSpecialise(Rewrite):
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
         if setting.capability < (9, 0):
             return ()
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel}):
                 continue
             chain = sum(1 for _ in calls_in([module.kernels[kernel]], "dot")) > 1
-            found.append(Offer({"kernel": kernel}, f"warps of {kernel} load or multiply", 0.25 if chain else 0.03))
-        return found
+            choices.append(Offer({"kernel": kernel}, f"warps of {kernel} load or multiply", 0.25 if chain else 0.03))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -275,10 +275,10 @@ def _origin(tree: ast.Module, function: ast.FunctionDef, kernel: str) -> str:
 
 
 def _only_load(function: ast.FunctionDef, descriptor: str) -> ast.Call:
-    found = [n for n in ast.walk(function) if isinstance(n, ast.Call) and text_of(n.func) == f"{descriptor}.load"]
-    if len(found) != 1:
-        raise refuse(f"{descriptor!r} has {len(found)} loads, expected 1")
-    return found[0]
+    loads = [n for n in ast.walk(function) if isinstance(n, ast.Call) and text_of(n.func) == f"{descriptor}.load"]
+    if len(loads) != 1:
+        raise refuse(f"{descriptor!r} has {len(loads)} loads, expected 1")
+    return loads[0]
 
 
 def _wide(index: str) -> str:

@@ -11,12 +11,12 @@ from autocomp.targets.triton.rewrites.tree import bounds, loops_in, stores_of, t
 def definitions(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """Values of the names that are assigned once, or everywhere the same."""
     counts = stores_of(function.body)
-    found: dict[str, ast.expr] = {}
+    values: dict[str, ast.expr] = {}
     texts: dict[str, set[str]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            found[name] = node.value
+            values[name] = node.value
             texts.setdefault(name, set()).add(text_of(node.value))
     loops = {loop.target.id for loop in loops_in(function) if isinstance(loop.target, ast.Name)}
     augmented = {
@@ -25,7 +25,7 @@ def definitions(function: ast.FunctionDef) -> dict[str, ast.expr]:
     given = set(parameters(function))
     return {
         name: value
-        for name, value in found.items()
+        for name, value in values.items()
         if name not in loops | augmented | given and (counts[name] == 1 or len(texts[name]) == 1)
     }
 
@@ -33,7 +33,7 @@ def definitions(function: ast.FunctionDef) -> dict[str, ast.expr]:
 def carried(function: ast.FunctionDef) -> dict[str, tuple[ast.expr, ast.expr, str]]:
     """Names that a loop adds the same to in each round: what they start as, what is added, and the rounds before the
     present one as text."""
-    found: dict[str, tuple[ast.expr, ast.expr, str]] = {}
+    updates: dict[str, tuple[ast.expr, ast.expr, str]] = {}
     for loop in loops_in(function):
         for node in loop.body:
             if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
@@ -42,8 +42,8 @@ def carried(function: ast.FunctionDef) -> dict[str, tuple[ast.expr, ast.expr, st
                     n.value for n in ast.walk(function) if isinstance(n, ast.Assign) and text_of(n.targets[0]) == name
                 ]
                 if len(starts) == 1 and stores_of(function.body)[name] == 2 and not _reads(node.value, loop):
-                    found[name] = (starts[0], node.value, _rounds(loop))
-    return found
+                    updates[name] = (starts[0], node.value, _rounds(loop))
+    return updates
 
 
 def early(function: ast.FunctionDef) -> set[str]:

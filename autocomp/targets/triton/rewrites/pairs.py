@@ -27,7 +27,7 @@ Pair = tuple[ast.stmt, ast.stmt, str, str, str]  # the statements, the pointer i
 def _pairs(function: ast.FunctionDef, kind: str) -> list[Pair]:
     """Statements of the function's body that load or store neighbours."""
     places: dict[tuple[str, str], ast.stmt] = {}
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for node in function.body:
         calls = list(calls_in([node], kind))
         if len(calls) != 1 or len(calls[0].args) > (1 if kind == "load" else 2) or calls[0].keywords:
@@ -41,8 +41,8 @@ def _pairs(function: ast.FunctionDef, kind: str) -> list[Pair]:
         elif (base, index) in places:
             extent = _extent(function, index)
             if extent:
-                found.append((places[base, index], node, base, index, extent))
-    return found
+                pairs.append((places[base, index], node, base, index, extent))
+    return pairs
 
 
 def _strided(pointer: ast.expr) -> tuple[str, str, int] | None:

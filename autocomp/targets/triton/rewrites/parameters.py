@@ -44,12 +44,12 @@ def tunables(module: Module, kernel: str, launch: int = 0) -> dict[str, Tunable]
     if launch >= len(launches):
         raise refuse(f"the kernel {kernel!r} is not launched {launch + 1} times")
     function = function_of(module.tree, kernel)
-    found = {name: Tunable(name, value, True) for name, value in USUAL.items() if name != "num_ctas"}
+    parameters = {name: Tunable(name, value, True) for name, value in USUAL.items() if name != "num_ctas"}
     for name, value in launches[launch].keywords.items():
         number = _number(value, module, launches[launch].host)
         if number is not None and (name in OPTIONS or name in constexprs(function)):
-            found[name] = Tunable(name, number, name in OPTIONS)
-    return found
+            parameters[name] = Tunable(name, number, name in OPTIONS)
+    return parameters
 
 
 def _number(value: ast.expr, module: Module, host: str) -> int | None:
@@ -79,11 +79,11 @@ class SetParameters(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found: list[Offer] = []
+        choices: list[Offer] = []
         for kernel in main_kernels(module):
             for position in range(len(launches_of(module.tree, kernel))):
-                found += _offers(module, kernel, position, setting)
-        return sorted(found, key=lambda offer: -offer.gain)
+                choices += _offers(module, kernel, position, setting)
+        return sorted(choices, key=lambda offer: -offer.gain)
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -244,12 +244,12 @@ def _fits(values: Mapping[str, int], setting: Setting) -> bool:
 
 def _roles(names: set[str]) -> dict[str, str]:
     """The kernel's constants that are the tile's rows, columns and depth, by the usual endings of their names."""
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for role, endings in (("BLOCK_M", ("_M", "M")), ("BLOCK_N", ("_N", "N")), ("BLOCK_K", ("_K", "K"))):
         fitting = sorted(n for n in names if n.upper().startswith("B") and n.upper().endswith(endings))
         if fitting:
-            found[role] = fitting[0]
-    return found
+            roles[role] = fitting[0]
+    return roles
 
 
 def _columns(module: Module, kernel: str, position: int) -> int:
@@ -270,30 +270,30 @@ def _product_tiles(
             ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain)
             for m, n, w, s, gain in _SCALED
         ]
-    found: list[tuple[dict[str, int], float]] = []
+    settings: list[tuple[dict[str, int], float]] = []
     widest = max(NARROWEST, 1 << (columns - 1).bit_length())
     for m, wanted_columns, k, warps, stages, gain in _WIDE if setting.element_bytes == 4 else _PRODUCTS:
         n = min(wanted_columns // products, widest)
         tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, role["BLOCK_K"]: k, "num_warps": warps, "num_stages": stages}
-        same = any(tile == other for other, _ in found)
+        same = any(tile == other for other, _ in settings)
         if not same and (m * k + k * n * products) * setting.element_bytes * stages <= setting.shared_bytes:
-            found.append((tile, gain))
-    return found
+            settings.append((tile, gain))
+    return settings
 
 
 def _single(known: Mapping[str, Tunable], dots: bool, function: ast.FunctionDef) -> list[tuple[dict[str, int], float]]:
     """One number changed at a time: twice and half of what it is."""
-    found: list[tuple[dict[str, int], float]] = []
+    settings: list[tuple[dict[str, int], float]] = []
     warps, stages = known["num_warps"].value, known["num_stages"].value
     for value in (2 * warps, warps // 2, *(() if dots else (4 * warps,))):
         if 1 <= value <= (16 if dots else 32):
-            found.append(({"num_warps": value}, 0.04 if value != 4 * warps else 0.02))
+            settings.append(({"num_warps": value}, 0.04 if value != 4 * warps else 0.02))
     for blocks in (2, 3) if dots and "maxnreg" not in known else ():
-        found.append(({"maxnreg": registers_for(warps, blocks)}, 0.03))
+        settings.append(({"maxnreg": registers_for(warps, blocks)}, 0.03))
     if any(isinstance(node, ast.For) for node in ast.walk(function)):
         for value in (stages + 1, stages - 1):
             if 1 <= value <= 7:
-                found.append(({"num_stages": value}, 0.03))
+                settings.append(({"num_stages": value}, 0.03))
     depth = _roles({name for name, tunable in known.items() if not tunable.option}).get("BLOCK_K")
     for name, tunable in known.items():
         if tunable.option or tunable.value < 2 or (name == depth and tunable.value == SCALE_BLOCK):
@@ -301,8 +301,8 @@ def _single(known: Mapping[str, Tunable], dots: bool, function: ast.FunctionDef)
         limit = (16, 256) if dots else (1, 16384)
         for value in (2 * tunable.value, tunable.value // 2):
             if limit[0] <= value <= limit[1] or name.startswith("GROUP"):
-                found.append(({name: value}, 0.03))
-    return found
+                settings.append(({name: value}, 0.03))
+    return settings
 
 
 def _shown(values: Mapping[str, int]) -> str:

@@ -35,10 +35,10 @@ class ProductPrecision(Rewrite):
         kernel = wanted(parameters, "kernel", str)
 
         def edit(tree: ast.Module) -> None:
-            found = list(_exact(function_of(tree, kernel)))
-            if not found:
+            products = list(_exact(function_of(tree, kernel)))
+            if not products:
                 raise refuse(f"{kernel!r} has no product with input_precision={EXACT!r}")
-            for keyword in found:
+            for keyword in products:
                 keyword.value = ast.Constant(THREE_PASSES)
 
         return edited(module, edit)

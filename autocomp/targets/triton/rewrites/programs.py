@@ -50,16 +50,16 @@ class GroupPrograms(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not has_dot([module.kernels[kernel]]):
                 continue
             if not self.applies(module, {"kernel": kernel, "group": GROUP}):
                 continue
-            found.append(
+            choices.append(
                 Offer({"kernel": kernel, "group": GROUP}, f"tiles of {kernel} in groups of {GROUP} rows", 0.08)
             )
-        return found
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -126,7 +126,7 @@ class Persistent(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             dots = has_dot([module.kernels[kernel]])
             for each, flatten, gain in (
@@ -136,10 +136,10 @@ class Persistent(Rewrite):
                 if not self.applies(module, given):
                     continue
                 how = "flattened " if flatten else ""
-                found.append(
+                choices.append(
                     Offer(given, f"{kernel} in {given['programs']} programs with a {how}loop over tiles", gain)
                 )
-        return found
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -192,11 +192,11 @@ class ReversePrograms(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if _loop_depends_on_program(module.kernels[kernel]) and "reversed" not in module.text:
-                found.append(Offer({"kernel": kernel, "axis": 0}, f"{kernel} starts with its longest programs", 0.08))
-        return found
+                choices.append(Offer({"kernel": kernel, "axis": 0}, f"{kernel} starts with its longest programs", 0.08))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel, axis = wanted(parameters, "kernel", str), wanted(parameters, "axis", int, 0)

@@ -47,7 +47,7 @@ class OneBlock(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if has_dot([module.kernels[kernel]]):
                 continue
@@ -56,10 +56,10 @@ class OneBlock(Rewrite):
             wide = max(setting.dims.values(), default=0)
             passes = len(loops_in(module.kernels[kernel]))
             gain = 0.6 if passes > 1 and wide <= 16_384 else 0.1
-            found.append(
+            choices.append(
                 Offer({"kernel": kernel}, f"{kernel} holds a row in registers in place of {passes} passes", gain)
             )
-        return found
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -87,21 +87,21 @@ class OneBlock(Rewrite):
 
 def _common_range(loops: Sequence[ast.For], kernel: str) -> tuple[str, str]:
     """The extent and the step that all loops have in common, both parameters."""
-    found = set()
+    spans = set()
     for loop in loops:
         start, end, step = bounds(loop)
         if text_of(start) != "0" or not isinstance(end, ast.Name) or not isinstance(step, ast.Name):
             raise refuse(f"a loop of {kernel!r} does not go from 0 to a parameter in blocks")
         if any(isinstance(node, ast.For) for inner in loop.body for node in ast.walk(inner)):
             raise refuse(f"{kernel!r} has loops in loops")
-        found.add((end.id, step.id))
+        spans.add((end.id, step.id))
         uses = loads_of(loop.body)[text_of(loop.target)]
         ranges = sum(text_of(c.args[1]) == step.id for c in calls_in(loop.body, "arange"))
         if uses == 0 or ranges == 0:
             raise refuse(f"a loop of {kernel!r} does not take a block of its range in each round")
-    if len(found) != 1:
+    if len(spans) != 1:
         raise refuse(f"the loops of {kernel!r} have different ranges")
-    return next(iter(found))
+    return next(iter(spans))
 
 
 def _replaced(node: ast.stmt, values: Mapping[str, ast.expr]) -> ast.stmt:
@@ -156,12 +156,12 @@ class OnlineSoftmax(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel}):
                 continue
-            found.append(Offer({"kernel": kernel}, f"{kernel} needs one pass for maximum and sum", 0.35))
-        return found
+            choices.append(Offer({"kernel": kernel}, f"{kernel} needs one pass for maximum and sum", 0.35))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -212,9 +212,9 @@ def _merged(function: ast.FunctionDef, first: ast.For, second: ast.For) -> bool 
 
 
 def _renamed(node: ast.expr, old: str, new: str) -> ast.expr:
-    found = copy.deepcopy(node)
-    rename([found], {old: new})
-    return found
+    renamed = copy.deepcopy(node)
+    rename([renamed], {old: new})
+    return renamed
 
 
 def _running_maximum(node: ast.stmt) -> tuple[str, str]:
@@ -250,15 +250,15 @@ class CacheHints(Rewrite):
     policies = ("evict_first", "evict_last")
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if has_dot([module.kernels[kernel]]):
                 continue
             for policy in self.policies:
                 given = {"kernel": kernel, "policy": policy}
                 if self.applies(module, given) and self.apply(module, given).text != module.text:
-                    found.append(Offer(given, f"loads of {kernel}: {policy}", 0.05))
-        return found
+                    choices.append(Offer(given, f"loads of {kernel}: {policy}", 0.05))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel, policy = wanted(parameters, "kernel", str), wanted(parameters, "policy", str)
@@ -280,7 +280,7 @@ class CacheHints(Rewrite):
 
 def _names_of_programs(function: ast.FunctionDef) -> set[str]:
     """Names whose values differ between programs."""
-    found: set[str] = set()
+    names: set[str] = set()
     changed = True
     while changed:
         changed = False
@@ -291,11 +291,11 @@ def _names_of_programs(function: ast.FunctionDef) -> set[str]:
                 value, targets = node.iter, [node.target.id]
             else:
                 continue
-            differs = any(True for _ in calls_in([value], "program_id")) or names_in([value]) & found
-            if differs and not set(targets) <= found:
-                found |= set(targets)
+            differs = any(True for _ in calls_in([value], "program_id")) or names_in([value]) & names
+            if differs and not set(targets) <= names:
+                names |= set(targets)
                 changed = True
-    return found
+    return names
 
 
 class RowsPerProgram(Rewrite):
@@ -307,14 +307,16 @@ class RowsPerProgram(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel, "rows": 2}):
                 continue
             short = setting.dims.get("width", 1 << 20) <= 1024
             for rows, gain in ((8, 0.5), (16, 0.45), (4, 0.4)) if short else ((2, 0.05), (4, 0.03)):
-                found.append(Offer({"kernel": kernel, "rows": rows}, f"{rows} rows for each program of {kernel}", gain))
-        return found
+                choices.append(
+                    Offer({"kernel": kernel, "rows": rows}, f"{rows} rows for each program of {kernel}", gain)
+                )
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         from autocomp.targets.triton.rewrites.lift import lift
@@ -339,12 +341,12 @@ class JoinPairs(Rewrite):
     )
 
     def offers(self, module: Module, setting: Setting) -> Sequence[Offer]:
-        found = []
+        choices = []
         for kernel in main_kernels(module):
             if not self.applies(module, {"kernel": kernel}):
                 continue
-            found.append(Offer({"kernel": kernel}, f"{kernel} loads and stores pairs in one piece", 0.2))
-        return found
+            choices.append(Offer({"kernel": kernel}, f"{kernel} loads and stores pairs in one piece", 0.2))
+        return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         from autocomp.targets.triton.rewrites.pairs import join_pairs

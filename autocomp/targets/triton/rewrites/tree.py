@@ -69,13 +69,13 @@ def function_of(tree: ast.Module, name: str) -> ast.FunctionDef:
 
 def launches_of(tree: ast.Module, kernel: str, main: bool = True) -> list[Launch]:
     """Launches of a kernel; those kept for other shapes, in an `else`, only without `main`."""
-    found = []
+    every = []
     hosts = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not is_kernel(node)]
     for host in hosts:
         launches = [launch for launch in launches_in(host, host.name) if launch.kernel == kernel]
         aside = _aside(host) if main and launches else set()
-        found += [launch for launch in launches if id(launch.node) not in aside]
-    return found
+        every += [launch for launch in launches if id(launch.node) not in aside]
+    return every
 
 
 def _aside(function: ast.FunctionDef) -> set[int]:
@@ -250,17 +250,17 @@ def loads_of(nodes: Sequence[ast.AST]) -> Counter[str]:
 def names_in(nodes: Sequence[ast.AST]) -> set[str]:
     """Names of variables, parameters and functions."""
     walked = [n for node in nodes for n in ast.walk(node)]
-    found = {n.id for n in walked if isinstance(n, ast.Name)} | {n.arg for n in walked if isinstance(n, ast.arg)}
-    return found | {n.name for n in walked if isinstance(n, ast.FunctionDef)}
+    names = {n.id for n in walked if isinstance(n, ast.Name)} | {n.arg for n in walked if isinstance(n, ast.arg)}
+    return names | {n.name for n in walked if isinstance(n, ast.FunctionDef)}
 
 
 def fresh(name: str, taken: Collection[str]) -> str:
     """A name like this one that is not taken."""
-    number, found = 1, name
-    while found in taken:
+    number, candidate = 1, name
+    while candidate in taken:
         number += 1
-        found = f"{name}_{number}"
-    return found
+        candidate = f"{name}_{number}"
+    return candidate
 
 
 # --- shapes of code --------------------------------------------------------------------------------------------------
@@ -276,9 +276,9 @@ def called(node: ast.AST, *names: str) -> bool:
 
 def calls_in(nodes: Sequence[ast.AST], *names: str) -> Iterator[ast.Call]:
     for node in nodes:
-        for found in ast.walk(node):
-            if called(found, *names) and isinstance(found, ast.Call):
-                yield found
+        for call in ast.walk(node):
+            if called(call, *names) and isinstance(call, ast.Call):
+                yield call
 
 
 def argument(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
@@ -296,10 +296,10 @@ def is_range(node: ast.expr) -> bool:
 
 def loops_in(function: ast.FunctionDef) -> list[ast.For]:
     """The loops over ranges, in the order of the text."""
-    found = [
+    loops = [
         n for n in ast.walk(function) if isinstance(n, ast.For) and is_range(n.iter) and isinstance(n.target, ast.Name)
     ]
-    return sorted(found, key=lambda loop: loop.lineno)
+    return sorted(loops, key=lambda loop: loop.lineno)
 
 
 def bounds(loop: ast.For) -> tuple[ast.expr, ast.expr, ast.expr]:
@@ -345,10 +345,10 @@ def launch_statement(host: ast.FunctionDef, launch: Launch) -> ast.stmt:
 
 def program_ids(function: ast.FunctionDef) -> dict[int, list[ast.Call]]:
     """The calls of `tl.program_id` by axis. Raises NotApplicable where an axis is not a number."""
-    found: dict[int, list[ast.Call]] = {}
+    calls: dict[int, list[ast.Call]] = {}
     for call in calls_in([function], "program_id"):
         axis = argument(call, 0, "axis")
         if not isinstance(axis, ast.Constant) or not isinstance(axis.value, int):
             raise refuse("the axis of a program id is not a number")
-        found.setdefault(axis.value, []).append(call)
-    return found
+        calls.setdefault(axis.value, []).append(call)
+    return calls

@@ -175,5 +175,5 @@ def _resources(kernel: Any, device: torch.device) -> dict[str, Any]:
     """The resources of a multiprocessor that a compiled kernel needs. Registers are known once it is loaded."""
     metadata = kernel.metadata
     limit = torch.cuda.get_device_properties(device).shared_memory_per_block_optin
-    found = {"name": metadata.name, "shared": metadata.shared, "shared_limit": limit, "warps": metadata.num_warps}
-    return found | {"stages": getattr(metadata, "num_stages", 0)}
+    resources = {"name": metadata.name, "shared": metadata.shared, "shared_limit": limit, "warps": metadata.num_warps}
+    return resources | {"stages": getattr(metadata, "num_stages", 0)}

@@ -84,9 +84,9 @@ def smoke_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
 def size_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
     """Each data type at each of the edge sizes, and at the sizes that the workload adds; the smoke stage had some."""
     dtypes = dict.fromkeys(judged_dtype(dtype, interpreted) for dtype in task.dtypes or (task.dtype,))
-    found = [Case(size, dtype, "random") for dtype in dtypes for size in (*edge_sizes(task), *task.sizes)]
+    cases = [Case(size, dtype, "random") for dtype in dtypes for size in (*edge_sizes(task), *task.sizes)]
     had = smoke_cases(task, interpreted)
-    return tuple(case for case in found if case not in had and (not interpreted or fits_interpreter(task, case)))
+    return tuple(case for case in cases if case not in had and (not interpreted or fits_interpreter(task, case)))
 
 
 def value_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
@@ -98,9 +98,9 @@ def value_cases(task: Task, interpreted: bool) -> tuple[Case, ...]:
         return tuple(Case(task.dims, dtype, kind) for kind in custom_operation(task.custom).kinds)
     kinds = (*VALUES, "infinite") if task.operation in INFINITE else VALUES
     sizes = [s for s in edge_sizes(task) if not interpreted or fits_interpreter(task, Case(s, dtype, "zeros"))]
-    found = [Case(sizes[-1], dtype, kind) for kind in kinds if sizes]
+    cases = [Case(sizes[-1], dtype, kind) for kind in kinds if sizes]
     own = Case(task.dims, dtype, "centred")
-    return tuple(found) if interpreted and not fits_interpreter(task, own) else (*found, own)
+    return tuple(cases) if interpreted and not fits_interpreter(task, own) else (*cases, own)
 
 
 def judged_dtype(dtype: str, interpreted: bool) -> str:

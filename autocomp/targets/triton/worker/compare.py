@@ -30,10 +30,10 @@ def difference(xp: Any, got: Array, expected: Expected, dtype: str, poison: floa
         part = slice(start, start + PART)
         own = xp.asarray(results[part], dtype=xp.float64)
         wrong = wrongness(xp, own, Expected(value[part], tolerance[part]), dtype)
-        found = int(wrong.sum())
-        if found == 0:
+        mistakes = int(wrong.sum())
+        if mistakes == 0:
             continue
-        count += found
+        count += mistakes
         stale += int((wrong & _same(xp, own, poison)).sum()) if poison is not None else 0
         places += [start + place for place in _first(wrong, SHOWN - len(places))]
     if count == 0:

@@ -78,12 +78,12 @@ def problem_of(text: str, name: str, names: Sequence[str] = ()) -> Problem:
         exec(compile(text, "reference.py", "exec"), module.__dict__)
     except Exception as error:
         raise ConfigError(f"the reference failed to load: {type(error).__name__}: {error}") from None
-    found = getattr(module, name, None)
-    if isinstance(found, type) and issubclass(found, torch.nn.Module):
-        return _problem_of_module(module, found)
-    if not callable(found):
+    attribute = getattr(module, name, None)
+    if isinstance(attribute, type) and issubclass(attribute, torch.nn.Module):
+        return _problem_of_module(module, attribute)
+    if not callable(attribute):
         raise ConfigError(f"the reference has no function or module {name!r}", hint="`reference` is file.py:name")
-    return Problem(lambda *tensors: found(**dict(zip(names, tensors, strict=True))), tuple(names))
+    return Problem(lambda *tensors: attribute(**dict(zip(names, tensors, strict=True))), tuple(names))
 
 
 def _problem_of_module(module: ModuleType, kind: type[torch.nn.Module]) -> Problem:
@@ -150,7 +150,7 @@ def describe(text: str, name: str) -> list[dict[str, Any]]:
     outputs = document(traced(problem.run, drawn), problem.inputs)
     by_name = {node["name"]: node for node in outputs["nodes"]}
     floats = next((str(t.dtype) for t in drawn if t.dtype.is_floating_point), "torch.float32").removeprefix("torch.")
-    found = [
+    inputs = [
         {"name": name, "dtype": _stored_type(tensor.dtype), "shape": list(tensor.shape), "role": "input"}
         for name, tensor in zip(problem.inputs, drawn, strict=True)
     ]
@@ -158,8 +158,8 @@ def describe(text: str, name: str) -> list[dict[str, Any]]:
         node = by_name[result]
         dtype = floats if "float" in node["dtype"] else node["dtype"]
         name = "out" if len(outputs["outputs"]) == 1 else f"out{position}"
-        found.append({"name": name, "dtype": dtype, "shape": node["shape"] or [1], "role": "output"})
-    return found
+        inputs.append({"name": name, "dtype": dtype, "shape": node["shape"] or [1], "role": "output"})
+    return inputs
 
 
 def _stored_type(dtype: torch.dtype) -> str:
@@ -291,10 +291,10 @@ class CustomOperation(Operation):
                 for place, (value, other) in enumerate(zip(exact, shaken, strict=True)):
                     _add_squares(deviations[place], value, other)
                 del shaken, other
-        found = {}
+        results = {}
         for operand, value, squared in zip(self.results, exact, deviations, strict=True):
-            found[operand.name] = Expected(value, self._tolerance(operand, value, squared))
-        return found
+            results[operand.name] = Expected(value, self._tolerance(operand, value, squared))
+        return results
 
     def _tolerance(self, operand: Operand, value: Tensor, squared: Tensor) -> Tensor:
         """In float32, and in place: a benchmark's tensors may fill a good part of the device."""
@@ -307,8 +307,8 @@ class CustomOperation(Operation):
         return torch.maximum(bound, _stated(told, size)) if told else bound
 
     def _stated(self, values: Sequence[Tensor]) -> dict[str, Expected]:
-        found = zip(self.results, values, strict=True)
-        return {operand.name: Expected(value, _stated(self.tolerance, value)) for operand, value in found}
+        results = zip(self.results, values, strict=True)
+        return {operand.name: Expected(value, _stated(self.tolerance, value)) for operand, value in results}
 
     def _outputs(self, returned: Any) -> list[Tensor]:
         values = list(returned.values()) if isinstance(returned, Mapping) else returned

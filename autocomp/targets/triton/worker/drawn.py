@@ -48,9 +48,9 @@ class Drawn:
         for (name, dtype), shared in zip(self.outputs, self.tensors[-len(self.outputs) :], strict=True):
             if not shared.guards_hold():
                 return f"elements outside of {name!r} were written"
-            found = difference(torch, shared.tensor, self.expected[name], dtype, float("nan"))
-            if found:
-                return f"{name}: {found}"
+            fault_in_values = difference(torch, shared.tensor, self.expected[name], dtype, float("nan"))
+            if fault_in_values:
+                return f"{name}: {fault_in_values}"
         return None
 
 

@@ -273,9 +273,9 @@ class _Judgement:
                 first = bits
 
     def _accesses(self) -> None:
-        found = accesses(self._kernel, asdict(self._task), self._referee.device, self._next_seed())
-        if found:
-            raise Failed(found)
+        kernels_accesses = accesses(self._kernel, asdict(self._task), self._referee.device, self._next_seed())
+        if kernels_accesses:
+            raise Failed(kernels_accesses)
 
     def _run(self, drawn: Drawn) -> None:
         """One run on poisoned outputs; raises Failed with what is wrong after it."""
@@ -369,9 +369,9 @@ class _Judgement:
             sampled = Expected(
                 expected.value.reshape(-1)[positions.tensor], expected.tolerance.reshape(-1)[positions.tensor]
             )
-            found = difference(torch, log.tensor[run], sampled, dtype, float("nan"))
-            if found:
-                raise Failed(f"timed run {run + 1}: {name}: {found}")
+            message = difference(torch, log.tensor[run], sampled, dtype, float("nan"))
+            if message:
+                raise Failed(f"timed run {run + 1}: {name}: {message}")
         for drawn in self._timed[: min(runs, len(self._timed))]:
             fault = drawn.fault()
             if fault:

@@ -24,13 +24,13 @@ _ACCESS = re.compile(r"=+ (Invalid .+)\n=+ +at (\S+?)\+0x\w+(?: in \S*?:(\d+))?.
 
 def tool() -> str:
     """The program. Raises ConfigError where it is not installed."""
-    found = shutil.which(TOOL)
-    if found is None:
+    path_of_tool = shutil.which(TOOL)
+    if path_of_tool is None:
         raise ConfigError(
             f"{TOOL} is not on the PATH of the worker",
             hint="it is in the folder `bin` of NVIDIA's CUDA toolkit; leave `sanitize` out to judge without it",
         )
-    return found
+    return path_of_tool
 
 
 def accesses(kernel: str, task: Mapping[str, Any], device: str, seed: int) -> str | None:

@@ -71,8 +71,8 @@ class Worker:
             referee = Referee(self._device, _effort(params), self._arenas)
             for kernel in params["kernels"]:
                 check_module(parse(kernel))
-            found = referee.beside(Task.of(params["task"]), params["kernels"], params["seed"], params["rounds"])
-            return {"measurements": found}
+            times = referee.beside(Task.of(params["task"]), params["kernels"], params["seed"], params["rounds"])
+            return {"measurements": times}
         if method == "trace":
             from autocomp.targets.triton.worker.custom import custom_operation
 

@@ -111,14 +111,14 @@ def poison(output: torch.Tensor) -> None:
 
 def device_state() -> Mapping[str, float]:
     """Clock in MHz, temperature in degrees and power in watts, as far as the system tells."""
-    found: dict[str, float] = {}
+    state: dict[str, float] = {}
     for name, read, factor in (
         ("clock_mhz", torch.cuda.clock_rate, 1.0),
         ("temperature_c", torch.cuda.temperature, 1.0),
         ("power_w", torch.cuda.power_draw, 1e-3),
     ):
         try:
-            found[name] = float(read()) * factor
+            state[name] = float(read()) * factor
         except (RuntimeError, ModuleNotFoundError, AssertionError):
             continue
-    return found
+    return state

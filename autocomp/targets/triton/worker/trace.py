@@ -78,11 +78,11 @@ def document(graph: GraphModule, names: Sequence[str]) -> dict[str, Any]:
 
 def _needed(graph: GraphModule) -> set[torch.fx.Node]:
     """The nodes that the results depend on; changes of buffers in place are not among them."""
-    found: set[torch.fx.Node] = set()
+    nodes: set[torch.fx.Node] = set()
     for node in reversed(graph.graph.nodes):
-        if node.op == "output" or node in found:
-            found.update(node.all_input_nodes)
-    return found
+        if node.op == "output" or node in nodes:
+            nodes.update(node.all_input_nodes)
+    return nodes
 
 
 def _name(target: Any) -> str:
@@ -268,9 +268,9 @@ def _total(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     axes = _axes(x, dim)
     last = [axis for axis in axes if set(range(axis, x.dim())) <= set(axes)]
     others = [axis for axis in axes if axis not in last and x.shape[axis] > 1]
-    found = x.sum(last, keepdim=True) if last else x
-    found = found.sum(others, keepdim=True) if others else found
-    return found if keepdim else found.squeeze(axes)
+    total = x.sum(last, keepdim=True) if last else x
+    total = total.sum(others, keepdim=True) if others else total
+    return total if keepdim else total.squeeze(axes)
 
 
 def _variance(x: Tensor, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Tensor:
@@ -293,9 +293,9 @@ def _layer_norm(x: Tensor, shape: Sequence[int], weight: Any, bias: Any, eps: fl
     axes = list(range(x.dim() - len(shape), x.dim()))
     mean = _total(x, axes, True) / _count(x, axes)
     scale = (_variance(x, axes, 0, True) + eps).rsqrt()
-    found = (x - mean) * scale
-    found = found if weight is None else found * weight
-    return (found if bias is None else found + bias), mean, scale
+    normal = (x - mean) * scale
+    normal = normal if weight is None else normal * weight
+    return (normal if bias is None else normal + bias), mean, scale
 
 
 def _group_norm(
@@ -303,10 +303,10 @@ def _group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     parts = x.reshape(images, groups, -1)
     normal, mean, scale = _layer_norm(parts, [parts.shape[-1]], None, None, eps)
-    found = normal.reshape(x.shape)
+    result = normal.reshape(x.shape)
     shape = [1, channels] + [1] * (x.dim() - 2)
-    found = found if weight is None else found * weight.reshape(shape)
-    return (found if bias is None else found + bias.reshape(shape)), mean, scale
+    result = result if weight is None else result * weight.reshape(shape)
+    return (result if bias is None else result + bias.reshape(shape)), mean, scale
 
 
 def _batch_norm(
@@ -319,6 +319,6 @@ def _batch_norm(
         mean = _total(x, axes, True) / _count(x, axes)
         variance = _variance(x, axes, 0, True)
     scale = (variance.reshape(shape) + eps).rsqrt()
-    found = (x - mean.reshape(shape)) * scale
-    found = found if weight is None else found * weight.reshape(shape)
-    return (found if bias is None else found + bias.reshape(shape)), mean, scale, mean, variance
+    result = (x - mean.reshape(shape)) * scale
+    result = result if weight is None else result * weight.reshape(shape)
+    return (result if bias is None else result + bias.reshape(shape)), mean, scale, mean, variance

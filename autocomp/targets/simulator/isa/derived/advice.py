@@ -40,12 +40,12 @@ class Advice:
 
 def advice(accelerator: Accelerator) -> tuple[Advice, ...]:
     """All warnings about a description, in the order of its text."""
-    found = [*_narrow_fields(accelerator), *_free_traffic(accelerator), *_ignored_roles(accelerator)]
+    warnings = [*_narrow_fields(accelerator), *_free_traffic(accelerator), *_ignored_roles(accelerator)]
     for instruction in accelerator.instructions:
         assigned = writes(accelerator, instruction)
-        found.extend(_columns_beyond_rows(accelerator, instruction, assigned))
-        found.extend(_lost_writes(assigned))
-    return tuple(sorted(dict.fromkeys(found), key=lambda w: (w.place.line, w.place.column) if w.place else (0, 0)))
+        warnings.extend(_columns_beyond_rows(accelerator, instruction, assigned))
+        warnings.extend(_lost_writes(assigned))
+    return tuple(sorted(dict.fromkeys(warnings), key=lambda w: (w.place.line, w.place.column) if w.place else (0, 0)))
 
 
 # --- declarations ------------------------------------------------------------------------------------------------

@@ -248,8 +248,8 @@ class Analysis:
             return expression
 
         def value(part: Expression) -> Expression | None:
-            found = self._lets.get(part.name) if isinstance(part, Name) else None
-            return None if found is None else self._inline(found)
+            bound = self._lets.get(part.name) if isinstance(part, Name) else None
+            return None if bound is None else self._inline(bound)
 
         return substitute(expression, value)
 

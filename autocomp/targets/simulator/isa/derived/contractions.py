@@ -49,8 +49,8 @@ class Contraction:
 @remembered
 def contractions(accelerator: Accelerator) -> tuple[Contraction, ...]:
     """Every instruction that multiplies elements of memories with each other and sums."""
-    found = ((i, Analysis(accelerator, i)) for i in accelerator.instructions)
-    return tuple(_contraction(accelerator, i, analysis) for i, analysis in found if analysis.kind == "contraction")
+    analyses = ((i, Analysis(accelerator, i)) for i in accelerator.instructions)
+    return tuple(_contraction(accelerator, i, analysis) for i, analysis in analyses if analysis.kind == "contraction")
 
 
 def contraction_tile(accelerator: Accelerator) -> Tile | None:

@@ -108,13 +108,13 @@ def transfers(accelerator: Accelerator, instruction: Instruction, decide: Decide
     taken = [write for write in writes(accelerator, instruction) if _is_taken(write, decide)]
     registers = {m.name for m in accelerator.memories if m.kind == "register"}
     held: dict[str, Write] = {}
-    found: list[Transfer] = []
+    moves: list[Transfer] = []
     for write in taken:
         inlined = replace(write, value=_inlined(decided(write.value, decide), held))
         if write.target.memory in registers:
             held[write.target.memory] = inlined
-        found.append(_transfer(inlined, decide))
-    return tuple(found)
+        moves.append(_transfer(inlined, decide))
+    return tuple(moves)
 
 
 def decided(expression: Expression, decide: Decide) -> Expression:
@@ -223,13 +223,13 @@ def _product(value: Sum, loops: frozenset[str]) -> _Terms:
     sides: list[Element] = []
     limits: list[tuple[str, Expression]] = [(value.variable, value.bound)]
     for factor in (value.body.left, value.body.right):
-        found = factor
-        while isinstance(found, Conditional) and found.otherwise in (algebra.ZERO, Number(0.0)):
-            limits.extend(_limits(found.condition, inside))
-            found = found.then
-        if not isinstance(found, Element):
+        factor_part = factor
+        while isinstance(factor_part, Conditional) and factor_part.otherwise in (algebra.ZERO, Number(0.0)):
+            limits.extend(_limits(factor_part.condition, inside))
+            factor_part = factor_part.then
+        if not isinstance(factor_part, Element):
             raise UnclearError("a factor of a product is not an element")
-        sides.append(found)
+        sides.append(factor_part)
     return _Terms((), (sides[0], sides[1], value.variable), tuple(limits))
 
 
@@ -254,26 +254,26 @@ def _side(element: Element, loops: Mapping[str, Expression], decide: Decide) -> 
     column = affine(decided(element.indices[1], decide), loops)
     if row is None or column is None or column.base != algebra.ZERO:
         raise UnclearError("where an element is does not follow from axes alone")
-    found = {term.variable: Step(term.stride) for term in row.terms if term.part == ""}
+    step_of = {term.variable: Step(term.stride) for term in row.terms if term.part == ""}
     blocks = {term.variable: term for term in row.terms if term.part == "/"}
     for term in column.terms:
-        if term.stride != algebra.ONE or term.variable in found:
+        if term.stride != algebra.ONE or term.variable in step_of:
             raise UnclearError("columns are not stepped through one by one")
         block = blocks.pop(term.variable, None)
         if block is None and term.part == "":
-            found[term.variable] = Step(algebra.ZERO, 1)
+            step_of[term.variable] = Step(algebra.ZERO, 1)
         elif (
             block is not None
             and term.part == "%"
             and block.divisor == term.divisor
             and isinstance(term.divisor, Number)
         ):
-            found[term.variable] = Step(block.stride, 1, int(term.divisor.value))
+            step_of[term.variable] = Step(block.stride, 1, int(term.divisor.value))
         else:
             raise UnclearError("columns are not stepped through one by one")
     if blocks:
         raise UnclearError("blocks of rows without columns")
-    return Side(element.memory, row.base, found)
+    return Side(element.memory, row.base, step_of)
 
 
 def _along(offset: Expression, loops: Mapping[str, Expression]) -> tuple[Expression, Mapping[str, Expression]]:

@@ -43,11 +43,11 @@ class Operand:
         loops = {name: Range(0, sizes[word] - 1) for name, word in self.variables.items()}
         start = {key: Range(known.low, known.low) for key, known in ranges.fields.items() if known.known}
         row = substitute(self.row, lambda part: Number(0) if isinstance(part, AddressField) else None)
-        found = Ranges(ranges.accelerator, {**smallest, **loops}, start).of(row)
+        bounds = Ranges(ranges.accelerator, {**smallest, **loops}, start).of(row)
         based = any(isinstance(part, StateField) for part in walk(row))
-        if not math.isfinite(found.high) or (based and not math.isfinite(found.low)):
+        if not math.isfinite(bounds.high) or (based and not math.isfinite(bounds.low)):
             return None
-        return int(found.high - (found.low if based else 0)) + 1
+        return int(bounds.high - (bounds.low if based else 0)) + 1
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ class Operands:
 @remembered
 def contraction_operands(accelerator: Accelerator) -> tuple[Operands, ...]:
     """Of every contraction whose tile is known and whose operands lie in local memories, in the order of the text."""
-    found = []
+    operands = []
     for contraction in contractions(accelerator):
         instruction = accelerator.instruction(contraction.instruction)
         if contraction.tile is not None and instruction is not None:
-            found += list(_of(accelerator, instruction, contraction.tile))[:1]
-    return tuple(found)
+            operands += list(_of(accelerator, instruction, contraction.tile))[:1]
+    return tuple(operands)
 
 
 def _of(accelerator: Accelerator, instruction: Instruction, tile: tuple[int, int, int]) -> Iterator[Operands]:

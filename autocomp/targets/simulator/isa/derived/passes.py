@@ -51,8 +51,8 @@ def passes(accelerator: Accelerator) -> Passes:
                 starts.append(_cycles(accelerator, instruction, way, rate) if own else 0.0)
             if way.limits:
                 limits.append(_cycles(accelerator, instruction, way, rate) / way.limits if own else 0.0)
-    found = Passes(min(starts), min(limits))
-    return Passes(*(0.0 if math.isinf(cycles) else cycles for cycles in (found.start, found.limit)))
+    extremes = Passes(min(starts), min(limits))
+    return Passes(*(0.0 if math.isinf(cycles) else cycles for cycles in (extremes.start, extremes.limit)))
 
 
 @dataclass(frozen=True)
@@ -104,5 +104,5 @@ def _cycles(accelerator: Accelerator, instruction: Instruction, way: _Way, rate:
 
 
 def _possible(ranges: Ranges, condition: Expression, wanted: bool) -> bool:
-    found = ranges.of(condition)
-    return found != Range(0, 0) if wanted else not (found.low > 0 or found.high < 0)
+    interval = ranges.of(condition)
+    return interval != Range(0, 0) if wanted else not (interval.low > 0 or interval.high < 0)

@@ -94,7 +94,7 @@ def _operands(instruction: Instruction) -> Mapping[str, Range]:
 @remembered
 def latched(accelerator: Accelerator) -> Mapping[tuple[str, str], Range]:
     """The values that instructions give to state fields, with the initial ones."""
-    found = {
+    values = {
         (record.name, name): Range(float(initial), float(initial))
         for record in accelerator.states
         for name, _, initial in record.fields
@@ -104,8 +104,8 @@ def latched(accelerator: Accelerator) -> Mapping[tuple[str, str], Range]:
         for assign in (a for statement in instruction.body for a in _assignments(statement)):
             if isinstance(assign.target, StateField):
                 key = (assign.target.state, assign.target.field)
-                found[key] = found[key].join(ranges.of(assign.value))
-    return found
+                values[key] = values[key].join(ranges.of(assign.value))
+    return values
 
 
 def _assignments(statement: Statement) -> Iterator[Assign]:

@@ -171,10 +171,10 @@ class Write:
 def writes(accelerator: Accelerator, instruction: Instruction) -> tuple[Write, ...]:
     """All assignments of an instruction of a machine to elements of memories, registers and tensors."""
 
-    def found() -> tuple[Write, ...]:
+    def derived() -> tuple[Write, ...]:
         return tuple(_writes(accelerator, instruction.body, _Context()))
 
-    return remember(accelerator, f"{__name__}.writes", instruction.name, found)
+    return remember(accelerator, f"{__name__}.writes", instruction.name, derived)
 
 
 def _write(statement: Assign, target: Element, context: _Context) -> Write:
@@ -224,8 +224,8 @@ def _of_block(accelerator: Accelerator, body: Sequence[Statement], context: _Con
                 inner = _inside(variable, bound, inner)
             regions.extend(_of_block(accelerator, statement.body, inner)[0])
         elif isinstance(statement, When):
-            found, context = _of_when(accelerator, statement, context)
-            regions.extend(found)
+            parts, context = _of_when(accelerator, statement, context)
+            regions.extend(parts)
     return regions, context
 
 
@@ -279,10 +279,10 @@ def _reads(
     accelerator: Accelerator, expression: Expression, context: _Context, target: Element | None = None
 ) -> list[Region]:
     """Regions that evaluating an expression reads, each under the conditions on the way to it."""
-    found: list[Region] = []
+    regions: list[Region] = []
     for element, inner in _elements(expression, context):
-        found.extend(_region(accelerator, element, inner, write=False, accumulate_read=element == target))
-    return found
+        regions.extend(_region(accelerator, element, inner, write=False, accumulate_read=element == target))
+    return regions
 
 
 def _elements(expression: Expression, context: _Context) -> Iterator[tuple[Element, _Context]]:

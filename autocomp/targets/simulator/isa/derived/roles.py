@@ -83,8 +83,8 @@ def call_roles(accelerator: m.Accelerator, kind: Kind | None = None) -> tuple[Ca
     roles = instruction_roles(accelerator)
     forms = [(i.name, len(i.parameters)) for i in accelerator.instructions if not i.sent]
     forms += [(a.name, len(a.parameters)) for a in accelerator.aliases if not a.trace]
-    found = [_call_role(accelerator, roles, name, count) for name, count in forms]
-    return tuple(role for role in found if role is not None and kind in (None, role.kind))
+    candidates = [_call_role(accelerator, roles, name, count) for name, count in forms]
+    return tuple(role for role in candidates if role is not None and kind in (None, role.kind))
 
 
 def computing_unit(accelerator: m.Accelerator) -> str:

@@ -67,10 +67,10 @@ def _with_item(scope: Scope, space: AddressSpace, item: SyntaxTree) -> AddressSp
 
 
 def _bits(scope: Scope, space: AddressSpace, token: Token) -> tuple[int, int]:
-    found = next(((high, low) for name, high, low in space.fields if name == str(token)), None)
-    if found is None:
+    bits = next(((high, low) for name, high, low in space.fields if name == str(token)), None)
+    if bits is None:
         unknown(scope, token, f"field of address {space.name}", str(token), [f for f, _, _ in space.fields])
-    return found
+    return bits
 
 
 def _selection(scope: Scope, space: AddressSpace, item: SyntaxTree) -> tuple[str, int, int]:

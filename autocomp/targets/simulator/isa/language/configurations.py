@@ -18,14 +18,14 @@ from autocomp.targets.simulator.isa.model import Configuration
 
 def build_configurations(scope: Scope, nodes: Sequence[SyntaxTree]) -> tuple[Configuration, ...]:
     """The configurations among the items of a description. Values are made of numbers alone."""
-    found: dict[str, Configuration] = {}
+    configurations: dict[str, Configuration] = {}
     for node in nodes:
         if is_tree(node, "configuration"):
             configuration = _build(scope, node)
-            if configuration.name in found:
+            if configuration.name in configurations:
                 fail(scope, node, f"configuration {configuration.name} is declared twice")
-            found[configuration.name] = configuration
-    return tuple(found.values())
+            configurations[configuration.name] = configuration
+    return tuple(configurations.values())
 
 
 def _build(scope: Scope, node: SyntaxTree) -> Configuration:

@@ -43,10 +43,10 @@ def build_encoding(
         if name in operands and name not in words:
             implied[name] = _carrier(scope, item, operands)
             continue
-        found = _field(scope, item, words, operands)
-        if any(f.word == found.word and f.low <= found.high and found.low <= f.high for f in fields):
-            fail(scope, item, f"bits {found.high}..{found.low} of {found.word} overlap with an earlier field")
-        fields.append(found)
+        built = _field(scope, item, words, operands)
+        if any(f.word == built.word and f.low <= built.high and built.low <= f.high for f in fields):
+            fail(scope, item, f"bits {built.high}..{built.low} of {built.word} overlap with an earlier field")
+        fields.append(built)
     carried = [name for field in fields for name in names_in(field.value)]
     for name in operands:
         count = carried.count(implied[name]) - carried.count(name) if name in implied else carried.count(name)
@@ -137,12 +137,12 @@ def decode(accelerator: Accelerator, words: Mapping[str, int]) -> tuple[str, dic
     """
     if set(words) != set(command_words(accelerator)):
         raise IsaError(f"a command of {accelerator.full_name} has the words {', '.join(command_words(accelerator))}")
-    found = [(i, o) for i in accelerator.instructions if i.encoding and (o := _operands(i, words)) is not None]
-    if len(found) != 1:
+    candidates = [(i, o) for i in accelerator.instructions if i.encoding and (o := _operands(i, words)) is not None]
+    if len(candidates) != 1:
         spelled = ", ".join(f"{word}={value:#x}" for word, value in words.items())
-        several = " and ".join(i.name for i, _ in found) or "no instruction"
+        several = " and ".join(i.name for i, _ in candidates) or "no instruction"
         raise IsaError(f"{several} of {accelerator.full_name} has the bits {spelled}", hint="expected exactly one")
-    instruction, operands = found[0]
+    instruction, operands = candidates[0]
     for parameter in instruction.parameters:
         _check_range(instruction, parameter, operands[parameter.name])
     return instruction.name, {p.name: operands[p.name] for p in instruction.parameters}

@@ -383,10 +383,10 @@ def _state_field(scope: Scope, token: Token, index: Expression | None, field: To
         fail(scope, token, f"{name} {'needs an index' if record.count else 'has no index'}")
     if isinstance(index, Number) and not 0 <= index.value < record.count:
         fail(scope, token, f"{name} has records 0 to {record.count - 1}, not {index.value}")
-    found = next((f for f in record.fields if f[0] == str(field)), None)
-    if found is None:
+    declared = next((f for f in record.fields if f[0] == str(field)), None)
+    if declared is None:
         unknown(scope, field, f"field of {name}", str(field), [f[0] for f in record.fields])
-    return Value(StateField(name, index, str(field)), kind_of_element(found[1]))
+    return Value(StateField(name, index, str(field)), kind_of_element(declared[1]))
 
 
 def is_tree(node: object, data: str) -> bool:

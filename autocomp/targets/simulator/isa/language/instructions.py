@@ -176,7 +176,7 @@ def _track(scope: Scope, node: SyntaxTree) -> Track:
     direction, memory, first, rows, *guard = node.children
     if direction not in ("read", "write"):
         unknown(scope, cast(Token, direction), "direction", str(direction), ["read", "write"])
-    local = [name for name, found in scope.memories.items() if found.kind == "local"]
+    local = [name for name, space in scope.memories.items() if space.kind == "local"]
     if str(memory) not in local:
         unknown(scope, cast(Token, memory), "local memory", str(memory), local)
     built = [build(scope, cast(SyntaxTree, part)).expression for part in (first, rows, *guard)]

@@ -29,8 +29,8 @@ class Cited:
 def citations(text: str, name: str = "<text>") -> tuple[Cited, ...]:
     """The facts of a description with their sources, in the order of its text. Raises IsaError if it does not parse."""
     tree = parse_syntax(Source(text, name))
-    found = (_cited(node) for node in tree.find_pred(lambda node: node.data in FACTS))
-    return tuple(sorted(found, key=lambda fact: fact.line))
+    citing = (_cited(node) for node in tree.find_pred(lambda node: node.data in FACTS))
+    return tuple(sorted(citing, key=lambda fact: fact.line))
 
 
 def _cited(node: SyntaxTree) -> Cited:
@@ -40,6 +40,6 @@ def _cited(node: SyntaxTree) -> Cited:
 
 
 def _sources(node: SyntaxTree) -> Iterator[tuple[int, str]]:
-    for found in node.find_data("citation"):
-        text = cast(SyntaxTree, found.children[0])
+    for citation in node.find_data("citation"):
+        text = cast(SyntaxTree, citation.children[0])
         yield cast(Token, text.children[0]).line or 0, text_of(text)

@@ -73,8 +73,8 @@ def build_sequence(scope: Scope, nodes: Sequence[SyntaxTree], loops: int = 0) ->
     for node in nodes:
         named = (str(node.children[0]),) if is_tree(node, "let") or is_tree(node, "let_function") else ()
         with scope.source.collect(*named):
-            found, scope = _one(scope, node, loops)
-            statements.extend(found)
+            statement, scope = _one(scope, node, loops)
+            statements.extend(statement)
     return tuple(statements), scope
 
 

@@ -74,10 +74,10 @@ def _variables(scope: Scope, node: SyntaxTree, outer: tuple[str, ...]) -> tuple[
     longest = outer
     for child in node.children:
         if is_tree(child, "stream_for") or is_tree(child, "stream_when") or is_tree(child, "stream_block"):
-            found = _variables(scope, cast(SyntaxTree, child), outer)
-            if found[: len(longest)] != longest[: len(found)]:
+            inner = _variables(scope, cast(SyntaxTree, child), outer)
+            if inner[: len(longest)] != longest[: len(inner)]:
                 fail(scope, cast(SyntaxTree, child), "the loops of a stream use the same variables in the same order")
-            longest = max(longest, found, key=len)
+            longest = max(longest, inner, key=len)
     return longest
 
 

@@ -94,9 +94,9 @@ class Source:
 
     def fail(self) -> None:
         """Raise an IsaError with all errors so far, in the order of the text; return if no error was found."""
-        found = [error for error in self.errors if isinstance(error, RequirementError)] or self.errors
-        if found:
-            first, *others = sorted(found, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+        errors = [error for error in self.errors if isinstance(error, RequirementError)] or self.errors
+        if errors:
+            first, *others = sorted(errors, key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
             raise IsaError(first.message, place=first.place, hint=first.hint, others=tuple(others))
 
     def place(self, line: int, column: int, width: int = 1) -> Place:
@@ -149,7 +149,7 @@ def parse_syntax(source: Source) -> SyntaxTree:
 
 def _declaration_around(text: str, position: int | None) -> tuple[int, int] | None:
     """Where the declaration at a position begins and ends; None outside of all, or if braces do not match."""
-    depth, start, found = 0, 0, None
+    depth, start, bounds = 0, 0, None
     for match in _STRUCTURE.finditer(text):
         mark = match["mark"]
         if mark == "{":
@@ -159,9 +159,9 @@ def _declaration_around(text: str, position: int | None) -> tuple[int, int] | No
             depth -= 1
         if (mark == ";" and depth == 1) or (mark == "}" and depth == 1):
             if position is not None and start <= position < match.end():
-                found = start, match.end()
+                bounds = start, match.end()
             start = match.end()
-    return found if depth == 0 else None
+    return bounds if depth == 0 else None
 
 
 @lru_cache(maxsize=4)
@@ -186,10 +186,10 @@ def _check_depth(source: Source, tree: SyntaxTree) -> None:
 def _syntax_error(source: Source, error: UnexpectedInput) -> IsaError:
     if isinstance(error, UnexpectedCharacters):
         place = source.place(error.line, error.column)
-        found = source.text[error.pos_in_stream] if error.pos_in_stream is not None else ""
-        if found == '"':
+        character = source.text[error.pos_in_stream] if error.pos_in_stream is not None else ""
+        if character == '"':
             return IsaError("this text has no closing quote on its line", place=place)
-        return IsaError(f"{found!r} does not belong here; {_expectation(error.allowed or set())}", place=place)
+        return IsaError(f"{character!r} does not belong here; {_expectation(error.allowed or set())}", place=place)
     if isinstance(error, UnexpectedToken):
         expected = set(error.accepts or error.expected or ())
         if error.token.type == "$END":

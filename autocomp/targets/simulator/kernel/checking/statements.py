@@ -407,10 +407,10 @@ class FunctionCompiler:
 
     def _bound_loop_variable(self, loop: ast.For) -> None:
         """Narrows what is known of the variable of a counting loop whose body leaves it alone."""
-        found = self._counting(loop)
-        if found is None:
+        counting = self._counting(loop)
+        if counting is None:
             return
-        name, upward, stride = found
+        name, upward, stride = counting
         symbol = self._scope.find(name)
         if not isinstance(symbol, Symbol) or not isinstance(symbol.value, Variable) or symbol.const:
             return

@@ -97,9 +97,9 @@ class _Analysis:
         for (code, _, _, _, immediate), line in zip(flow.rows, flow.lines, strict=True):
             if code == Code.Issue:
                 return immediate, line
-            found = self.first_command(immediate) if code == Code.Call else None
-            if found is not None:
-                return found[0], found[1] or line
+            command = self.first_command(immediate) if code == Code.Call else None
+            if command is not None:
+                return command[0], command[1] or line
         return None
 
 
@@ -209,8 +209,8 @@ class _Function:
                 if command is not None:
                     self._found = Dependence(self._branch[block] or line, command[0], None)
                 elif result.found is not None:
-                    found = result.found
-                    self._found = Dependence(found.line or line, found.instruction, found.operand)
+                    first = result.found
+                    self._found = Dependence(first.line or line, first.instruction, first.operand)
             self._step(row, states, block)
 
     def _refused_operand(self, instruction: int, first: int, states: States) -> int | None:

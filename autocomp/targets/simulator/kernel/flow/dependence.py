@@ -35,9 +35,9 @@ def dependence_on_places(
     places = _Places(kinds)
     while True:
         before = places.memory
-        found = forbidden_dependence(places, codes, counts, entry)
-        if found is not None or places.memory == before:
-            return found
+        dependence = forbidden_dependence(places, codes, counts, entry)
+        if dependence is not None or places.memory == before:
+            return dependence
 
 
 class _Data:

@@ -90,11 +90,11 @@ def _loops(count: int, ends: dict[int, int]) -> tuple[dict[int, Loop], list[Loop
 def _furthest(sources: dict[int, list[int]], innermost: list[Loop | None]) -> dict[int, tuple[list[int], list[int]]]:
     """By a loop's first bytecode: its own jumps within it, and the furthest target of each and those before."""
     jumps = sorted((jump, target) for target, places in sources.items() for jump in places)
-    found: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    reaches: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for jump, target in jumps:
         loop = innermost[jump]
         if loop is not None and target <= loop.last:
-            places, furthest = found[loop.first]
+            places, furthest = reaches[loop.first]
             places.append(jump)
             furthest.append(max(target, furthest[-1] if furthest else 0))
-    return found
+    return reaches

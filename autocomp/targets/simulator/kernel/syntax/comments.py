@@ -21,7 +21,7 @@ def attach_comments(kernel: ast.Kernel) -> ast.Kernel:
 
 def _own_line_comments(text: str) -> list[ast.Comment]:
     """Comments with only blanks before and after them on their line, in reverse order of lines."""
-    found = []
+    comments = []
     line, seen, end = 1, 0, 0
     for match in _COMMENT.finditer(text):
         line += text.count("\n", seen, match.start())
@@ -39,8 +39,8 @@ def _own_line_comments(text: str) -> list[ast.Comment]:
             else [body.strip()]
         )
         kept = [part for part in lines if part] or [""]
-        found += [ast.Comment(part, line) for part in kept]
-    return found[::-1]
+        comments += [ast.Comment(part, line) for part in kept]
+    return comments[::-1]
 
 
 def _in_block(block: ast.Block, comments: list[ast.Comment]) -> ast.Block:

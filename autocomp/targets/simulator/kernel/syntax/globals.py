@@ -49,16 +49,16 @@ def _substituted(node: Any, values: Mapping[str, Any]) -> Any:
 def _with_constants(function: ast.Function, constants: Sequence[ast.Declaration]) -> ast.Function:
     needed = _names(function)
     own = {parameter.name for parameter in function.parameters}
-    found: list[ast.Declaration] = []
+    declarations: list[ast.Declaration] = []
     for declaration in reversed(constants):  # one may need those before it
         names = {d.name for d in declaration.declarators}
         if names & (needed - own):
-            found.insert(0, replace(declaration, static=False))
+            declarations.insert(0, replace(declaration, static=False))
             needed |= _names(declaration)
-    if not found:
+    if not declarations:
         return function
-    return replace(function, body=replace(function.body, statements=(*found, *function.body.statements)))
+    return replace(function, body=replace(function.body, statements=(*declarations, *function.body.statements)))
 
 
 def _names(node: object) -> set[str]:
-    return {found.name for found in walk(node) if isinstance(found, ast.Name)}
+    return {name.name for name in walk(node) if isinstance(name, ast.Name)}

@@ -118,13 +118,13 @@ def _unexpected(error: UnexpectedToken, text: str, source_name: str) -> KernelEr
         lines = text.split("\n")
         place = Place(source_name, len(lines), len(lines[-1]) + 1, lines[-1])
         return KernelError(f"the text ends too early; expected {_expected(names)}", place=place)
-    found = token.value
-    place = Place(source_name, token.line, token.column, line_text(text, token.line), len(found))
-    if found in UNSUPPORTED:
-        return KernelError(f"{found!r} is not part of the kernel dialect", place=place)
-    if found == ",":
+    shown = token.value
+    place = Place(source_name, token.line, token.column, line_text(text, token.line), len(shown))
+    if shown in UNSUPPORTED:
+        return KernelError(f"{shown!r} is not part of the kernel dialect", place=place)
+    if shown == ",":
         hint = "there is no comma operator: write one expression, or several statements"
-    elif token.type == "TYPE" and found.endswith("_t"):
+    elif token.type == "TYPE" and shown.endswith("_t"):
         hint = "a word that ends in _t is a type"
     else:
         hint = None
@@ -134,8 +134,8 @@ def _unexpected(error: UnexpectedToken, text: str, source_name: str) -> KernelEr
         column = len(before) - before.rfind("\n")
         if "//" not in line_text(text, line):
             place = Place(source_name, line, column, line_text(text, line))
-            return KernelError(f"expected ';' before {found!r}", place=place, hint=hint)
-    return KernelError(f"unexpected {found!r}; expected {_expected(names)}", place=place, hint=hint)
+            return KernelError(f"expected ';' before {shown!r}", place=place, hint=hint)
+    return KernelError(f"unexpected {shown!r}; expected {_expected(names)}", place=place, hint=hint)
 
 
 _SHOWN = {

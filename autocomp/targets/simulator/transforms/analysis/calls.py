@@ -24,7 +24,7 @@ def as_written(facts: Facts, site: Site) -> ast.Call:
 
 def element_of(tensor: str, subscripts: Sequence[ast.Expression]) -> ast.Expression:
     """`&T[i][j]`."""
-    found: ast.Expression = ast.Name(tensor)
+    element: ast.Expression = ast.Name(tensor)
     for subscript in subscripts:
-        found = ast.Index(found, subscript)
-    return ast.Unary("&", found)
+        element = ast.Index(element, subscript)
+    return ast.Unary("&", element)

@@ -87,13 +87,13 @@ def kept_operand_cycles(facts: Facts, site: Site, times: int) -> float:
 @remembered
 def preloaded_names(facts: Facts) -> frozenset[str]:
     """The variables that select the operand that is brought into the array."""
-    found: set[str] = set()
+    preloaded: set[str] = set()
     for buffer in facts.buffers:
         preloads = [operand for operand in buffer.operands if operand.site.kind == "preload"]
         if buffer.is_input and preloads:
-            found.update(*(names(operand.site.call.arguments[operand.position]) for operand in preloads))
-            found.update(*(site.selecting for site in buffer.sites("load")))
-    return frozenset(found)
+            preloaded.update(*(names(operand.site.call.arguments[operand.position]) for operand in preloads))
+            preloaded.update(*(site.selecting for site in buffer.sites("load")))
+    return frozenset(preloaded)
 
 
 def present_cost(facts: Facts) -> float:

@@ -78,12 +78,12 @@ def never_meet(one: Operand, other: Operand) -> bool:
 @remembered
 def kept_over(facts: Facts) -> frozenset[str]:
     """Variables that decide whether a call finds its operand in the array."""
-    found: set[str] = set()
+    kept: set[str] = set()
     for site in facts.sites:
         for node in (node for argument in site.call.arguments for node in walk(argument)):
             if isinstance(node, ast.Conditional) and any(facts.is_absent(leaf) for leaf in leaves(node)):
-                found |= names(node.condition)
-    return frozenset(found)
+                kept |= names(node.condition)
+    return frozenset(kept)
 
 
 _ITERATION, _AHEAD, _LATER = "·iteration", "·ahead", "·later"
@@ -121,7 +121,7 @@ def reach(facts: Facts, operand: Operand) -> int:
     """Rows from the first to the last that one call can cover, further blocks of columns included."""
     blocks = -(-(operand.site.highest("cols") or 1) // facts.accelerator.memory(operand.memory).cols)
     settings = [s for s in facts.sites if s.kind == "configuration" and s.selector == operand.site.selector]
-    apart = [affine(found) for found in (s.argument("block stride") for s in settings) if found is not None]
+    apart = [affine(stride) for stride in (s.argument("block stride") for s in settings) if stride is not None]
     known = [value.constant for value in apart if value.is_constant]
     return operand.height + (blocks - 1) * max([facts.tile[0], *known])
 

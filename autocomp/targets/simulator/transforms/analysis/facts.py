@@ -153,7 +153,7 @@ class Buffer:
     def tensors(self) -> tuple[str, ...]:
         """All tensors that are moved through these rows, as their first values or as results are."""
         pointers = (operand.site.pointer for operand in self.operands if operand.site.kind in ("load", "store"))
-        return tuple(dict.fromkeys(found.tensor for found in pointers if found is not None))
+        return tuple(dict.fromkeys(pointer.tensor for pointer in pointers if pointer is not None))
 
     @property
     def is_input(self) -> bool:
@@ -241,8 +241,8 @@ class Facts:
 
     def buffer_of(self, tensor: str) -> Buffer | None:
         """The buffer that a tensor is moved through, if it is one only."""
-        found = [buffer for buffer in self.buffers if buffer.tensor == tensor]
-        return found[0] if len(found) == 1 else None
+        matching = [buffer for buffer in self.buffers if buffer.tensor == tensor]
+        return matching[0] if len(matching) == 1 else None
 
     @property
     def contractions(self) -> tuple[Site, ...]:
@@ -275,8 +275,8 @@ class Facts:
 
     def bank_rows(self, memory: str) -> int:
         """Rows of one bank of a local memory."""
-        found = self.accelerator.memory(memory)
-        return found.rows // max(1, found.banks)
+        declared = self.accelerator.memory(memory)
+        return declared.rows // max(1, declared.banks)
 
     def with_kernel(self, kernel: ast.Kernel) -> Facts:
         """The facts of another version of the kernel."""
@@ -322,11 +322,11 @@ def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[
     if alias is None or len(alias.expansion) != 1:
         return ()
     inner, arguments = alias.expansion[0]
-    found: dict[str, m.Parameter | None] = dict.fromkeys(alias.parameters)
+    parameters: dict[str, m.Parameter | None] = dict.fromkeys(alias.parameters)
     for argument, parameter in zip(arguments, call_parameters(accelerator, inner, len(arguments)), strict=False):
-        if isinstance(argument, Name) and argument.name in found:
-            found[argument.name] = parameter
-    return tuple(found.values())
+        if isinstance(argument, Name) and argument.name in parameters:
+            parameters[argument.name] = parameter
+    return tuple(parameters.values())
 
 
 def _sites(facts: Facts) -> Iterator[Site]:
@@ -357,9 +357,9 @@ def _sites(facts: Facts) -> Iterator[Site]:
                     around, places = tuple(item for item, _ in loops), tuple(place for _, place in loops)
                     yield Site(substitute(call, known), here, around, guards, scope, role, parameters, places)
                 continue
-            found = loop(statement)
-            inner_loops = (*loops, (found, here)) if found is not None else loops
-            inner_scope = {**scope, found.variable: (0, found.trips - 1)} if found is not None else scope
+            counted = loop(statement)
+            inner_loops = (*loops, (counted, here)) if counted is not None else loops
+            inner_scope = {**scope, counted.variable: (0, counted.trips - 1)} if counted is not None else scope
             start = 0
             for number_of_block, held in enumerate(blocks(statement)):
                 inner_guards = guards

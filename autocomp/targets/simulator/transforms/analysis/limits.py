@@ -78,5 +78,5 @@ def address_field(facts: Facts, site: Site, part: AddressField, memory: str) -> 
     space = facts.accelerator.space(parameter.space)
     high, low = space.field(part.field)
     mask = ((1 << (high + 1)) - 1) & ~((1 << low) - 1)
-    found = ((bits, match) for name, bits, match in space.memories if name == memory)
-    return next((Number((match & mask) >> low) for bits, match in found if mask & ~bits == 0), None)
+    fields = ((bits, match) for name, bits, match in space.memories if name == memory)
+    return next((Number((match & mask) >> low) for bits, match in fields if mask & ~bits == 0), None)

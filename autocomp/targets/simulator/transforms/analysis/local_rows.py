@@ -51,5 +51,5 @@ def local_rows(space: m.AddressSpace, argument: ast.Expression, ranges: Ranges) 
         one, apart = local_row(space, total, ranges), Affine(bounds[1] - bounds[0])
         if first and last and one and first[0] == last[0] and last[1] - first[1] == apart:
             return (one,)
-    found = (local_row(space, leaf, ranges) for leaf in leaves(argument))
-    return tuple(dict.fromkeys(row for row in found if row is not None))
+    rows = (local_row(space, leaf, ranges) for leaf in leaves(argument))
+    return tuple(dict.fromkeys(row for row in rows if row is not None))

@@ -47,8 +47,8 @@ def timing(facts: Facts, site: Site, key: str, default: float) -> float:
     expression = instruction.timing.get(key) if instruction is not None else None
     if expression is None:
         return default
-    found = substitute(expression, known_values(facts, site))
-    return found.value if isinstance(found, Number) else default
+    cycles = substitute(expression, known_values(facts, site))
+    return cycles.value if isinstance(cycles, Number) else default
 
 
 def known_values(facts: Facts, site: Site) -> Callable[[Expression], Expression | None]:

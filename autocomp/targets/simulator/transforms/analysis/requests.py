@@ -65,7 +65,7 @@ def _average(cutting: Cutting, length: int, row: int) -> Traffic:
 @lru_cache(maxsize=1 << 12)
 def _row(cutting: Cutting, address: int, length: int) -> Traffic:
     """Of one row: in turn the request that covers most of what is left of it, the smaller one of several."""
-    found = Traffic()
+    traffic = Traffic()
     end = address + length
     while address < end:
         best = size = 0
@@ -77,9 +77,9 @@ def _row(cutting: Cutting, address: int, length: int) -> Traffic:
             given *= 2
         beats = -(-size // cutting.bus)
         wasted = cutting.drops and address % size + best <= (beats - 1) * cutting.bus
-        found += Traffic(1, beats + wasted)
+        traffic += Traffic(1, beats + wasted)
         address += best
-    return found
+    return traffic
 
 
 def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:

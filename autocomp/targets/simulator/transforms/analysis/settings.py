@@ -11,14 +11,14 @@ def in_force(facts: Facts, site: Site) -> tuple[Site, ...]:
     """The configurations that may be in force at a move: the last one before it, or all of its kind if some are in
     loops and therefore repeat."""
     read = site.role.role.states_read
-    found = [
+    settings = [
         other
         for other in facts.sites
         if other.kind == "configuration" and other.role.role.states_written & read and other.selector == site.selector
     ]
-    if any(other.loops for other in found):
-        return tuple(found)
-    return tuple([other for other in found if other.path < site.path][-1:])
+    if any(other.loops for other in settings):
+        return tuple(settings)
+    return tuple([other for other in settings if other.path < site.path][-1:])
 
 
 def check_settled(facts: Facts, site: Site) -> None:
@@ -33,8 +33,8 @@ def check_settled(facts: Facts, site: Site) -> None:
 def dram_stride(facts: Facts, site: Site) -> int:
     """Bytes from one DRAM row of a move to the next. Raises NotApplicable where that is not known."""
     given = [site] if site.argument("dram stride") is not None else list(in_force(facts, site))
-    found = given[0].argument("dram stride") if len(given) == 1 else None
-    stride = None if found is None else affine(found)
+    value = given[0].argument("dram stride") if len(given) == 1 else None
+    stride = None if value is None else affine(value)
     if stride is None or not stride.is_constant:
         raise NotApplicable(f"it is not known how far apart in DRAM the rows are that {site.call.function} moves")
     return stride.constant

@@ -44,10 +44,10 @@ class Tensor:
 
 def known_tensor(facts: Facts, name: str) -> Tensor:
     """The array of a name. Raises NotApplicable unless it is an array in scope everywhere."""
-    found = tensors(facts).get(name)
-    if found is None or not found.extents or name not in _outermost(facts):
+    tensor = tensors(facts).get(name)
+    if tensor is None or not tensor.extents or name not in _outermost(facts):
         raise NotApplicable(f"{name!r} is not an array with constant extents")
-    return found
+    return tensor
 
 
 @remembered
@@ -55,14 +55,14 @@ def tensors(facts: Facts) -> Mapping[str, Tensor]:
     """Each parameter and each array of the kernel's own, by name; those without constant extents are left out."""
     types = outer_types(facts.accelerator)
     ranges = {name: (value, value) for name, value in facts.constants.items() if isinstance(value, int)}
-    found: dict[str, Tensor] = {}
+    declared: dict[str, Tensor] = {}
     for name, given in facts.arrays.items():
         kind = types.get(given.name)
         bounds = [interval(extent, ranges) for extent in given.extents]
         extents = tuple(low for low, high in filter(None, bounds) if low == high)
         if kind is not None and len(extents) == len(bounds):
-            found[name] = Tensor(name, given.name, extents, kind.size)
-    return found
+            declared[name] = Tensor(name, given.name, extents, kind.size)
+    return declared
 
 
 def _outermost(facts: Facts) -> frozenset[str]:

@@ -74,17 +74,17 @@ def _pieces(copy: Copy, rows: int, cols: int) -> _Pieces:
     around it."""
     extents, strides = copy.source.extents, copy.source.strides
     larger = [n for n, extent in enumerate(copy.target.extents) if extent != extents[n]]
-    found = []
+    sizes = []
     for along in {max(0, larger[-1] - 1), larger[-1]}:
         height, run = min(rows, extents[along]), strides[along]
         moves = prod(extents[:along]) * -(-extents[along] // height) * -(-run // cols)
-        found.append(_Pieces(along, height, min(cols, run), moves))
-    return min(found, key=lambda pieces: (pieces.moves, pieces.along))
+        sizes.append(_Pieces(along, height, min(cols, run), moves))
+    return min(sizes, key=lambda pieces: (pieces.moves, pieces.along))
 
 
 def _settings(facts: Facts, copy: Copy, pieces: _Pieces) -> Statements:
     """The configuring calls that both moves rely on, for the copy: strides of its own, elements as they are."""
-    found: list[ast.Statement] = []
+    calls: list[ast.Statement] = []
     for site, whole in ((copy.load, copy.source), (copy.store, copy.target)):
         if site.argument("dram stride") is not None:
             continue
@@ -95,8 +95,8 @@ def _settings(facts: Facts, copy: Copy, pieces: _Pieces) -> Statements:
         one = ast.FloatLiteral(1.0, single=True, text="1.0f")
         values = {"dram stride": stride, "block stride": literal(facts.tile[0]), "scale": one}
         setting = replace(settings[0], call=as_written(facts, settings[0]))
-        found.append(ast.ExpressionStatement(with_roles(setting, values)))
-    return tuple(found)
+        calls.append(ast.ExpressionStatement(with_roles(setting, values)))
+    return tuple(calls)
 
 
 def _nest(facts: Facts, copy: Copy, pieces: _Pieces) -> Statements:

@@ -179,12 +179,12 @@ def used_constants(constants: Sequence[ast.Declaration], statements: Statements)
 
 def index_constants(body: Statements) -> tuple[ast.Declaration, ...]:
     """The constants that open a loop's body."""
-    found = []
+    constants = []
     for statement in body:
         if not isinstance(statement, ast.Declaration) or not statement.const:
             break
-        found.append(statement)
-    return tuple(found)
+        constants.append(statement)
+    return tuple(constants)
 
 
 def check_indices(rest: Statements, moving: Statements) -> None:

@@ -34,11 +34,15 @@ class Steps:
             return 1
         runs = [number for number, verdict in enumerate(self._runs((*last, *first)[0])) if verdict]
         starts = [*(number + 1 for number in runs), trips] if last else [*runs[1:], trips]
-        found = starts[0]
-        if trips % found or trips == found:
+        first_start = starts[0]
+        if trips % first_start or trips == first_start:
             return 1
-        regular = all(self._runs(s) == [n % found == found - 1 for n in range(trips)] for s in last)
-        return found if regular and all(self._runs(s) == [n % found == 0 for n in range(trips)] for s in first) else 1
+        regular = all(self._runs(s) == [n % first_start == first_start - 1 for n in range(trips)] for s in last)
+        return (
+            first_start
+            if regular and all(self._runs(s) == [n % first_start == 0 for n in range(trips)] for s in first)
+            else 1
+        )
 
     def phase(self, period: int) -> ast.Expression:
         """The number of the present iteration in its period."""
@@ -57,8 +61,8 @@ class Steps:
     def _runs(self, statement: ast.Statement) -> list[bool | None]:
         """True for iterations where conditions on the index alone let a statement run; None where that is unknown."""
         calls = tuple(ast.ExpressionStatement(guard) for guard in peel_nest(statement)[1] if self._decide(guard))
-        found = shifted_iteration(calls, self.constants, self.item.variable, ast.Name(self.item.variable))
-        tests = [guard.expression for guard in found if isinstance(guard, ast.ExpressionStatement)]
+        shifted = shifted_iteration(calls, self.constants, self.item.variable, ast.Name(self.item.variable))
+        tests = [guard.expression for guard in shifted if isinstance(guard, ast.ExpressionStatement)]
         result: list[bool | None] = []
         for number in range(self.item.trips):
             here = {self.item.variable: (number, number)}

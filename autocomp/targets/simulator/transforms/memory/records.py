@@ -49,9 +49,9 @@ def _alternating(facts: Facts) -> Iterator[tuple[str, list[Site]]]:
     settings = [site for site in facts.sites if site.kind == "configuration" and site.selector is not None]
     known = {(record, site.selector) for site in settings for record in _records(site)}
     for record, number in sorted(known, key=str):
-        found = [site for site in settings if record in _records(site) and site.selector == number]
-        if len({site.call for site in found}) > 1 and any(site.loops for site in found):
-            yield record, found
+        sites = [site for site in settings if record in _records(site) and site.selector == number]
+        if len({site.call for site in sites}) > 1 and any(site.loops for site in sites):
+            yield record, sites
 
 
 def _groups(facts: Facts, record: str, settings: Sequence[Site]) -> list[list[Site]] | None:

@@ -49,7 +49,7 @@ def _is_copy(write: Write, site: Site, memory: str) -> bool:
 def _excluded(write: Write, value: Callable[[Expression], Expression | None]) -> bool:
     """True if one of the conditions on the way to an assignment is known not to hold."""
     judged = ((substitute(condition, value), wanted) for condition, wanted in write.path)
-    return any(isinstance(found, Number) and bool(found.value) != wanted for found, wanted in judged)
+    return any(isinstance(outcome, Number) and bool(outcome.value) != wanted for outcome, wanted in judged)
 
 
 def _known(facts: Facts, site: Site, memory: str) -> Callable[[Expression], Expression | None]:

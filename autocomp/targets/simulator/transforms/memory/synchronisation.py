@@ -71,8 +71,8 @@ def is_fence(machine: Machine, call: ast.Call) -> bool:
 def make_fence(machine: Machine) -> ast.Statement | None:
     """A call that waits until the accelerator is idle; None where the machine has none without operands."""
     calls = (ast.Call(name, ()) for name, arity in machine.roles if not arity)
-    found = next((call for call in calls if is_fence(machine, call)), None)
-    return None if found is None else ast.ExpressionStatement(found)
+    call_of_fence = next((call for call in calls if is_fence(machine, call)), None)
+    return None if call_of_fence is None else ast.ExpressionStatement(call_of_fence)
 
 
 def _sorted_out(machine: Machine, statement: ast.Statement) -> tuple[Statements, ast.Statement, Statements]:
@@ -94,10 +94,10 @@ def _sorted_out(machine: Machine, statement: ast.Statement) -> tuple[Statements,
                     target.extend(pair.statements)
                     number += 2
                     continue
-            found = given[number]
-            if isinstance(found, ast.If) and found.otherwise is None:
-                found = ast.If(found.condition, ast.Block(visit(found.then.statements)))
-            kept.append(found)
+            conditional = given[number]
+            if isinstance(conditional, ast.If) and conditional.otherwise is None:
+                conditional = ast.If(conditional.condition, ast.Block(visit(conditional.then.statements)))
+            kept.append(conditional)
             number += 1
         return tuple(kept)
 
@@ -126,5 +126,5 @@ def _synchronises(machine: Machine, call: ast.Call) -> tuple[str, str]:
 def _working_units(machine: Machine, statement: ast.Statement) -> set[str]:
     """Units that do something other than synchronise."""
     calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
-    found = [_synchronises(machine, call) for call in calls]
-    return {unit for word, unit in found if not word and unit}
+    synchronising = [_synchronises(machine, call) for call in calls]
+    return {unit for word, unit in synchronising if not word and unit}

@@ -71,7 +71,7 @@ class BlockDiagonal(Transformation):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop around the contraction whose iterations are groups side by side."""
-        found: list[Proposal] = []
+        proposals: list[Proposal] = []
         for item in (item for site in facts.contractions[:1] for item in site.loops):
             try:
                 groups = _groups(facts, item.variable)
@@ -79,25 +79,25 @@ class BlockDiagonal(Transformation):
                 continue
             reason = f"{groups.together} groups of {groups.depth} x {groups.cols} weights share one pass of the array"
             gain = present_cost(facts) * (1 - 1 / groups.together)
-            found.append(Proposal({"loop": item.variable}, reason, gain))
-        return found
+            proposals.append(Proposal({"loop": item.variable}, reason, gain))
+        return proposals
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` goes over groups that do not share columns of any tensor; as many as fit in the array are taken at
         once. Sums gain products with zero, which change nothing but where an operand is infinite or not a number."""
         variable = name_of(parameters, "loop")
-        found = _groups(facts, variable)
-        facts = make_room(facts, {found.buffers[1].low: found.height}, found.buffers[1].memory)
-        found = _groups(facts, variable)
+        groups = _groups(facts, variable)
+        facts = make_room(facts, {groups.buffers[1].low: groups.height}, groups.buffers[1].memory)
+        groups = _groups(facts, variable)
         diagonal = fresh("diagonal", all_names(facts.kernel))
         body = rewrite_statements(
-            facts.body, lambda statement, path: _together(facts, found, diagonal, statement, path)
+            facts.body, lambda statement, path: _together(facts, groups, diagonal, statement, path)
         )
-        *outer, _, columns = found.array.extents
-        tiles = replace(found.array, name=diagonal, extents=(*outer, found.height, columns))
-        home = found.home[0]
+        *outer, _, columns = groups.array.extents
+        tiles = replace(groups.array, name=diagonal, extents=(*outer, groups.height, columns))
+        home = groups.home[0]
         before, rest = body.statements[:home], body.statements[home:]
-        moving = _onto_diagonal(facts, found, diagonal)
+        moving = _onto_diagonal(facts, groups, diagonal)
         return with_body(facts.kernel, ast.Block((declaration(tiles), *before, *moving, *rest)))
 
 
@@ -164,10 +164,10 @@ def _groups(facts: Facts, variable: str) -> _Groups:
     if together < 2:
         raise NotApplicable(f"{depth} x {cols} weights a group leave no room in the array for those of another")
     sites = tuple(site for site in facts.sites if site.path[: len(home)] == home)
-    found = _Groups(item, home, sites, loads[0], stores[0], buffers, array, depth, cols, together)
-    _check_calls(facts, found)
-    _check_weights(facts, found)
-    return found
+    groups = _Groups(item, home, sites, loads[0], stores[0], buffers, array, depth, cols, together)
+    _check_calls(facts, groups)
+    _check_weights(facts, groups)
+    return groups
 
 
 def _operands(facts: Facts) -> tuple[Buffer, Buffer, Buffer]:
@@ -193,29 +193,29 @@ def _only_read(facts: Facts, where: Pointer) -> Tensor:
     return array
 
 
-def _check_calls(facts: Facts, found: _Groups) -> None:
+def _check_calls(facts: Facts, groups: _Groups) -> None:
     """Raises NotApplicable unless the groups differ in the columns of tensors that they move, and in nothing else."""
-    variable = found.loop.variable
-    paths = {site.path for site in found.sites}
-    held = statement_at(facts.body, found.home)
+    variable = groups.loop.variable
+    paths = {site.path for site in groups.sites}
+    held = statement_at(facts.body, groups.home)
     assert isinstance(held, ast.For)
-    rest = rewrite_statements(held.body, lambda statement, path: () if path in paths else None, found.home)
+    rest = rewrite_statements(held.body, lambda statement, path: () if path in paths else None, groups.home)
     if variable in names(rest) or any(isinstance(node, ast.ExpressionStatement) for node in walk_statements(rest)):
         raise NotApplicable(f"iterations of {variable!r} differ in more than the columns that they move")
-    for site in found.sites:
+    for site in groups.sites:
         if site.kind not in ("load", "store", "preload", "contraction"):
             raise NotApplicable(f"{site.call.function} in the loop over {variable!r} is not part of a product")
         if site.kind in ("load", "store"):
-            _check_columns(found, site)
+            _check_columns(groups, site)
         pointer = site.role.position("pointer")
         if any(variable in names(part) for n, part in enumerate(site.call.arguments) if n != pointer):
             raise NotApplicable(f"{site.call.function} depends on {variable!r} in more than what it moves")
 
 
-def _check_columns(found: _Groups, site: Site) -> None:
+def _check_columns(groups: _Groups, site: Site) -> None:
     """Raises NotApplicable unless a move takes the columns of one group, next to those of the group before."""
-    variable = found.loop.variable
-    width = found.width(site)
+    variable = groups.loop.variable
+    width = groups.width(site)
     if site.argument("cols") != literal(width):
         raise NotApplicable(f"{site.call.function} does not move the {width} columns of a group")
     if site.pointer is None:
@@ -228,49 +228,49 @@ def _check_columns(found: _Groups, site: Site) -> None:
         raise NotApplicable(f"the groups' columns of {site.pointer.tensor!r} are not side by side")
 
 
-def _check_weights(facts: Facts, found: _Groups) -> None:
+def _check_weights(facts: Facts, groups: _Groups) -> None:
     """Raises NotApplicable unless each group's weights are the only rows of their matrix, and moves carry them as they
     are."""
-    *outer, row, _ = found.weights.subscripts
-    rows = found.array.extents[-2]
-    variables = {item.variable for item in found.load.loops}
-    stride = stride_setting(facts, found.load, found.home[0])[2]
-    if row != Affine(0) or rows != found.depth:
-        raise NotApplicable(f"the rows of {found.weights.tensor!r} are not those of one group")
-    if stride != found.array.row_bytes:
-        raise NotApplicable(f"the loads of {found.weights.tensor!r} are {stride} bytes apart, which are not its rows")
+    *outer, row, _ = groups.weights.subscripts
+    rows = groups.array.extents[-2]
+    variables = {item.variable for item in groups.load.loops}
+    stride = stride_setting(facts, groups.load, groups.home[0])[2]
+    if row != Affine(0) or rows != groups.depth:
+        raise NotApplicable(f"the rows of {groups.weights.tensor!r} are not those of one group")
+    if stride != groups.array.row_bytes:
+        raise NotApplicable(f"the loads of {groups.weights.tensor!r} are {stride} bytes apart, which are not its rows")
     if not all(names(expression(part)) <= variables for part in outer):
         raise NotApplicable("loops alone do not determine which weights belong together")
     if make_fence(facts.machine) is None:
         raise NotApplicable("the machine has no fence to order stores before loads")
-    memory = found.buffers[1].memory
-    check_exact(facts, found.load, memory)
-    check_exact(facts, found.store, memory)
+    memory = groups.buffers[1].memory
+    check_exact(facts, groups.load, memory)
+    check_exact(facts, groups.store, memory)
 
 
 def _together(
-    facts: Facts, found: _Groups, diagonal: str, statement: ast.Statement, path: Path
+    facts: Facts, groups: _Groups, diagonal: str, statement: ast.Statement, path: Path
 ) -> ast.Statement | None:
     """The rewritten loop over groups, or a rewritten call in it; None for other statements."""
-    variable = found.loop.variable
-    if path == found.home:
+    variable = groups.loop.variable
+    if path == groups.home:
         assert isinstance(statement, ast.For)
-        return make_loop(variable, -(-found.loop.trips // found.together), statement.body.statements)
-    site = next((site for site in found.sites if site.path == path), None)
+        return make_loop(variable, -(-groups.loop.trips // groups.together), statement.body.statements)
+    site = next((site for site in groups.sites if site.path == path), None)
     if site is None:
         return None
-    values: dict[str, ast.Expression] = {variable: ast.Binary("*", ast.Name(variable), literal(found.together))}
-    if site is found.load:
-        values[found.weights.tensor] = ast.Name(diagonal)
+    values: dict[str, ast.Expression] = {variable: ast.Binary("*", ast.Name(variable), literal(groups.together))}
+    if site is groups.load:
+        values[groups.weights.tensor] = ast.Name(diagonal)
     call = call_of(statement)
     assert call is not None
-    return ast.ExpressionStatement(with_arguments(substitute(call, values), _sizes(facts, found, site)))
+    return ast.ExpressionStatement(with_arguments(substitute(call, values), _sizes(facts, groups, site)))
 
 
-def _sizes(facts: Facts, found: _Groups, site: Site) -> dict[int, ast.Expression]:
+def _sizes(facts: Facts, groups: _Groups, site: Site) -> dict[int, ast.Expression]:
     """The rows, columns and depth that a call has for several groups, by the positions of its arguments."""
-    moving, staying, result = found.buffers
-    beside, summed, height = found.wide(found.cols), found.wide(found.depth), literal(found.height)
+    moving, staying, result = groups.buffers
+    beside, summed, height = groups.wide(groups.cols), groups.wide(groups.depth), literal(groups.height)
     of_buffer: dict[Buffer, dict[str, ast.Expression]] = {
         moving: {"cols": summed, "depth": summed},
         staying: {"cols": beside, "rows": height, "depth": height},
@@ -283,67 +283,67 @@ def _sizes(facts: Facts, found: _Groups, site: Site) -> dict[int, ast.Expression
     sizes: dict[int, ast.Expression] = {}
     for number, address in enumerate(addresses):
         used = next((o for o in facts.operands_of(site) if o.position == address), None)
-        buffer = next((b for b in found.buffers if used in b.operands), result)  # an absent operand is like the result
+        buffer = next((b for b in groups.buffers if used in b.operands), result)  # an absent operand is like the result
         own = words[2 * number : 2 * number + 2]
         sizes.update({n: of_buffer[buffer][word] for n, word in own if word in of_buffer[buffer]})
     return sizes
 
 
-def _onto_diagonal(facts: Facts, found: _Groups, diagonal: str) -> Sequence[ast.Statement]:
+def _onto_diagonal(facts: Facts, groups: _Groups, diagonal: str) -> Sequence[ast.Statement]:
     """Statements that move the weights of all groups to their places in the diagonal tiles, and wait for that."""
     taken = {*all_names(facts.kernel), diagonal}
-    *outer, _, last = found.weights.subscripts
+    *outer, _, last = groups.weights.subscripts
     used = frozenset[str]().union(*(names(expression(part)) for part in outer))
-    row, group = fresh("row", taken), fresh(found.loop.variable, taken)
+    row, group = fresh("row", taken), fresh(groups.loop.variable, taken)
     values: dict[str, ast.Expression] = {}
     loops: list[Loop] = []
-    for item in found.load.loops:
+    for item in groups.load.loops:
         if item.variable in used:
             name = fresh(item.variable, taken)
             taken.add(name)
             values[item.variable] = ast.Name(name)
             loops.append(Loop(name, item.trips))
-    values[found.loop.variable] = ast.Binary("*", ast.Name(group), literal(found.together))
-    loops += [Loop(row, found.depth), Loop(group, -(-found.loop.trips // found.together))]
+    values[groups.loop.variable] = ast.Binary("*", ast.Name(group), literal(groups.together))
+    loops += [Loop(row, groups.depth), Loop(group, -(-groups.loop.trips // groups.together))]
     place = [*(substitute(expression(part), values) for part in outer), ast.Name(row)]
     place.append(expression(affine(substitute(expression(last), values))))
-    count = substitute(found.wide(1), {found.loop.variable: ast.Name(group)})
-    address = _beside(facts, found, loops)
+    count = substitute(groups.wide(1), {groups.loop.variable: ast.Name(group)})
+    address = _beside(facts, groups, loops)
     moves = [
         ast.ExpressionStatement(
             with_roles(
-                site, {"pointer": element_of(tensor, place), side: address, "cols": literal(found.cols), "rows": count}
+                site, {"pointer": element_of(tensor, place), side: address, "cols": literal(groups.cols), "rows": count}
             )
         )
         for site, tensor, side in (
-            (found.load, found.weights.tensor, "destination"),
-            (found.store, diagonal, "source"),
+            (groups.load, groups.weights.tensor, "destination"),
+            (groups.store, diagonal, "source"),
         )
     ]
     fence = make_fence(facts.machine)
     assert fence is not None
-    behind = found.cols * found.array.size
-    strides = [(found.load, behind), (found.store, found.depth * found.array.row_bytes + behind)]
-    return list(with_strides(facts, strides, (*make_nest(loops, moves), fence), found.home[0]))
+    behind = groups.cols * groups.array.size
+    strides = [(groups.load, behind), (groups.store, groups.depth * groups.array.row_bytes + behind)]
+    return list(with_strides(facts, strides, (*make_nest(loops, moves), fence), groups.home[0]))
 
 
-def _beside(facts: Facts, found: _Groups, loops: Sequence[Loop]) -> ast.Expression:
+def _beside(facts: Facts, groups: _Groups, loops: Sequence[Loop]) -> ast.Expression:
     """The first row for the weights of one iteration of loops, after all rows in use. Each inner loop gets rows of its
     own while the memory has room. Raises NotApplicable without any room."""
-    buffer = found.buffers[1]
+    buffer = groups.buffers[1]
     memory = facts.accelerator.memory(buffer.memory)
-    position = found.load.role.position("destination")
-    present = next(o for o in buffer.operands if o.site is found.load)
+    position = groups.load.role.position("destination")
+    present = next(o for o in buffer.operands if o.site is groups.load)
     used = [other.high + 1 for other in facts.buffers if other.memory == buffer.memory]
-    first = max(buffer.low + found.height, *used)
+    first = max(buffer.low + groups.height, *used)
     if position is None or not present.row.is_constant or any(o.hull is None for o in facts.operands):
         raise NotApplicable(f"which rows of {buffer.memory} are free is not known")
     apart: list[tuple[str, int]] = []
     for item in reversed(loops):
-        if prod(trips for _, trips in apart) * item.trips * found.together > memory.rows // _SHARE:
+        if prod(trips for _, trips in apart) * item.trips * groups.together > memory.rows // _SHARE:
             break
         apart.insert(0, (item.variable, item.trips))
-    if first + prod(trips for _, trips in apart) * found.together > memory.rows:
+    if first + prod(trips for _, trips in apart) * groups.together > memory.rows:
         raise NotApplicable(f"{buffer.memory} has no rows left for weights on their way to the diagonal")
-    offset = ast.Binary("+", linear(apart, found.together), literal(first - present.row.constant))
-    return shifted(facts, found.load.call.arguments[position], offset)
+    offset = ast.Binary("+", linear(apart, groups.together), literal(first - present.row.constant))
+    return shifted(facts, groups.load.call.arguments[position], offset)

@@ -97,25 +97,27 @@ def _flatten(
     """The body of the innermost loop, with what surrounds it made conditional."""
     if not remaining:
         return statements
-    where = [n for n, s in enumerate(statements) if (found := loop(s)) is not None and found.variable == remaining[0]]
+    where = [
+        n for n, s in enumerate(statements) if (counted := loop(s)) is not None and counted.variable == remaining[0]
+    ]
     if len(where) != 1:
         raise NotApplicable(
             f"the loop over {remaining[0]!r} is not nested directly in that over {loops[-1].variable!r}"
         )
     position = where[0]
     inner = statements[position]
-    found = loop(inner)
-    assert found is not None
+    counted = loop(inner)
+    assert counted is not None
     assert isinstance(inner, ast.For)
     before = len(loops)
-    loops.append(found)
+    loops.append(counted)
     held = _flatten(inner.body.statements, remaining[1:], loops, guards)
     below = loops[before:]
     constants = tuple(s for s in statements[:position] if isinstance(s, ast.Declaration))
     before_inner = ast.Block(constants)
     changed = sorted((declared(before_inner) | names(before_inner)) & assigned(inner))
     if changed:
-        raise NotApplicable(f"{changed[0]!r} is set before the loop over {found.variable!r}, which changes it")
+        raise NotApplicable(f"{changed[0]!r} is set before the loop over {counted.variable!r}, which changes it")
     first = tuple(s for s in statements[:position] if not isinstance(s, ast.Declaration))
     starts = [ast.Binary("==", ast.Name(item.variable), literal(0)) for item in below]
     ends = [ast.Binary("==", ast.Name(item.variable), literal(item.trips - 1)) for item in below]

@@ -135,7 +135,7 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
         ahead, early = elsewhere(coming, constants, item.variable, following, "next", taken)
         behind = (*behind, *ahead)
         more = ast.Binary("<", now, literal(item.trips - period))
-        moves += [Moves((), (), found)] if (found := ordering(facts.machine, rest, stores, fills)) else []
+        moves += [Moves((), (), order)] if (order := ordering(facts.machine, rest, stores, fills)) else []
         moves += [moves_of(fill, more) for fill in early]
     condition = None if fills else some
     nest = interleave(computing, moves, condition, taken, spacing=spacing, rounds=(period, steps.phase(period)))

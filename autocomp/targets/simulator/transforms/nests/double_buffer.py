@@ -232,7 +232,7 @@ def _single_values(guards: Sequence[ast.Expression]) -> frozenset[str]:
 
 def _counters(body: ast.Block, prefix: Path, fixed: frozenset[str]) -> list[tuple[str, int]]:
     """The loop variables along a path with their trips; a collapsed loop as its parts if some of them are fixed."""
-    found: list[tuple[str, int]] = []
+    counters: list[tuple[str, int]] = []
     for statement in enclosing(body, prefix):
         item = loop(statement)
         if item is None:
@@ -245,5 +245,5 @@ def _counters(body: ast.Block, prefix: Path, fixed: frozenset[str]) -> list[tupl
                 if value is not None and names(value) == {item.variable} and not whole:
                     bounds = interval(value, {item.variable: (0, item.trips - 1)})
                     parts.append((declarator.name, bounds[1] + 1 if bounds is not None else 1))
-        found.extend(parts if fixed & {name for name, _ in parts} else [(item.variable, item.trips)])
-    return found
+        counters.extend(parts if fixed & {name for name, _ in parts} else [(item.variable, item.trips)])
+    return counters

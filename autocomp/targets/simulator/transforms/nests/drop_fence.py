@@ -72,10 +72,10 @@ class DropFence(Transformation):
                 raise NotApplicable("every fence orders something")
             return program.kernel(step for number, step in enumerate(program.steps) if number not in gone)
         number = number_of(parameters, "fence", 0)
-        found = _fences(facts)
-        if not 0 <= number < len(found):
-            raise NotApplicable(f"unknown fence {number}: the kernel has {len(found)} fences, numbered from 0")
-        return _without(facts, [found[number]])
+        fences = _fences(facts)
+        if not 0 <= number < len(fences):
+            raise NotApplicable(f"unknown fence {number}: the kernel has {len(fences)} fences, numbered from 0")
+        return _without(facts, [fences[number]])
 
 
 def _without(facts: Facts, gone: Collection[Path]) -> ast.Kernel:

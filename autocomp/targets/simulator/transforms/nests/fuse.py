@@ -43,15 +43,15 @@ class Fuse(Transformation):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Every loop whose next sibling runs as often."""
-        found: list[Proposal] = []
+        proposals: list[Proposal] = []
         for block in walk_statements(facts.body):
             held = block.statements if isinstance(block, ast.Block) else ()
             for first, second in pairwise(held):
                 pair = _pair(first, second)
                 if pair is not None:
                     reason = f"the two loops over {pair[0].variable} and {pair[1].variable} run side by side"
-                    found.append(Proposal({"loop": pair[0].variable, "with": pair[1].variable}, reason))
-        return found
+                    proposals.append(Proposal({"loop": pair[0].variable, "with": pair[1].variable}, reason))
+        return proposals
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` and `with` are the variables of a loop and of its next sibling, which run equally often and may run

@@ -139,7 +139,7 @@ def _with_single_step(facts: Facts, result: Buffer, inner: Loop, step: str) -> F
         first = next((n for n, s in enumerate(held) if not _only_loads(facts, s, starts)), len(held))
         end = next((n + 1 for n in reversed(range(len(held))) if kinds[n] != {"store"}), 0)
         between = set[str]().union(*kinds[first:end])
-        calls = all(isinstance(s, ast.ExpressionStatement) and found for s, found in zip(held, kinds, strict=True))
+        calls = all(isinstance(s, ast.ExpressionStatement) and kind for s, kind in zip(held, kinds, strict=True))
         if not calls or "contraction" not in between or not between <= {"load", "preload", "contraction"}:
             raise NotApplicable(f"the loop over {item.variable!r} does more than load, compute and store one result")
         reducing = make_loop(step, 1, held[first:end])
@@ -277,7 +277,7 @@ def _ranked(
     loops of the `reduction`, operands come as windows for all of it, two of which fit in their memory."""
     variables = [item.variable for item in loops]
     selecting = [_selecting(buffer) for buffer in facts.buffers if buffer.is_input]
-    found: list[tuple[int, bool, bool, float, tuple[int, ...]]] = []
+    ranked_orders: list[tuple[int, bool, bool, float, tuple[int, ...]]] = []
     single = prod(item.trips for item in loops) == 1
     for shape in _shapes(loops, capacity):
         if prod(shape) == 1 and not single:  # no block: a result alone stays in place already
@@ -288,11 +288,11 @@ def _ranked(
             continue
         cost = block_cost(facts, result, sides, capacity, overlap)
         uneven = any(item.trips % side for item, side in zip(loops, shape, strict=True))
-        found.append((round(log(cost) / _RESOLUTION), 2 * prod(shape) > capacity, uneven, cost, shape))
+        ranked_orders.append((round(log(cost) / _RESOLUTION), 2 * prod(shape) > capacity, uneven, cost, shape))
     first: list[tuple[float, tuple[int, ...]]] = []
     alike: list[tuple[float, tuple[int, ...]]] = []
     seen: set[tuple[int, ...]] = set()
-    for _, _, _, cost, shape in sorted(found):
+    for _, _, _, cost, shape in sorted(ranked_orders):
         pairs = list(zip(variables, shape, strict=True))
         served = tuple(prod(side for name, side in pairs if name not in used) for used in selecting)
         (alike if served in seen else first).append((cost, shape))
@@ -304,7 +304,7 @@ def _overlap(facts: Facts, sides: Mapping[str, int], reduction: frozenset[str]) 
     """The part of each operand's tiles that is left to load where those of a block with these sides and of a reduction
     are one window; None where two such windows do not fit."""
     trips = {item.variable: item.trips for item in facts.contractions[0].loops if item.variable in reduction}
-    found: dict[str, float] = {}
+    cycles: dict[str, float] = {}
     for buffer in (buffer for buffer in facts.buffers if trips and buffer.is_input):
         for load in buffer.sites("load"):
             window = shared_rows(facts, load, {**sides, **trips})
@@ -315,8 +315,8 @@ def _overlap(facts: Facts, sides: Mapping[str, int], reduction: frozenset[str]) 
             blocks = prod(n for name, n in sides.items() if load.pointer.subscripts[-1].coefficient(name))
             if 2 * window[1] * blocks > facts.accelerator.memory(buffer.memory).rows:
                 return None
-            found[buffer.tensor] = window[0]
-    return found
+            cycles[buffer.tensor] = window[0]
+    return cycles
 
 
 def _selecting(buffer: Buffer) -> frozenset[str]:

@@ -63,7 +63,7 @@ class MergeDepth(Transformation):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The most loops that can be merged, on a padded copy of an input where conditions are in the way."""
-        found: list[Proposal] = []
+        proposals: list[Proposal] = []
         before = present_cost(facts)
         for site in facts.contractions[:1]:
             padded = [b.tensor for b in facts.buffers if b.is_input and any(s.guards for s in b.sites("load"))]
@@ -76,9 +76,9 @@ class MergeDepth(Transformation):
                     except NotApplicable:
                         continue
                     gain = before - present_cost(after)
-                    found.append(Proposal(parameters, _reason(facts, after, loops), gain))
+                    proposals.append(Proposal(parameters, _reason(facts, after, loops), gain))
                     break
-        return sorted(found, key=lambda proposal: -proposal.gain)
+        return sorted(proposals, key=lambda proposal: -proposal.gain)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` are those directly around a product, outermost first; they become one over tiles of full depth. `pad`
@@ -87,14 +87,14 @@ class MergeDepth(Transformation):
         if pad:
             facts = applied(PadInput(), facts, {"tensor": pad})
         order = names_of(parameters, "loops")
-        found = _reduction(facts, order)
-        if -(-found.extent // facts.tile[2]) >= prod(item.trips for item in found.loops):
+        reduction = _reduction(facts, order)
+        if -(-reduction.extent // facts.tile[2]) >= prod(item.trips for item in reduction.loops):
             raise NotApplicable(f"steps over {', '.join(order)} fill the depth of the array as they are")
-        for name in [operand.tensor for operand in found.operands if not operand.in_columns]:
+        for name in [operand.tensor for operand in reduction.operands if not operand.in_columns]:
             buffer = facts.buffer_of(name)
             if buffer is None:
                 raise NotApplicable(f"{name!r} is not loaded into rows of its own")
-            rows = max(buffer.rows, min(found.extent, facts.tile[2]))
+            rows = max(buffer.rows, min(reduction.extent, facts.tile[2]))
             facts = make_room(facts, {buffer.low: rows}, buffer.memory)
         return _merged(facts, _reduction(facts, order))
 
@@ -161,7 +161,7 @@ def _steps(loops: Sequence[Loop], depth: ast.Expression) -> tuple[dict[str, int]
     inner = loops[-1]
     space = Iterations((inner,), [depth, ast.Name(inner.variable)])
     depths = (space.values(depth) + 0 * space.values(ast.Name(inner.variable))).tolist()
-    if any(found != depths[0] for found in depths[:-1]) or not 0 < depths[-1] <= depths[0]:
+    if any(size != depths[0] for size in depths[:-1]) or not 0 < depths[-1] <= depths[0]:
         raise NotApplicable(f"steps over {inner.variable!r} are not equally deep")
     steps, extent = {inner.variable: int(depths[0])}, int(sum(depths))
     for item in reversed(loops[:-1]):
@@ -177,35 +177,35 @@ def _operand(facts: Facts, load: Site, steps: Mapping[str, int], depth: ast.Expr
         raise NotApplicable(f"it is not known what {load.call.function} moves")
     array = known_tensor(facts, where.tensor)
     offset = array.offset(where.subscripts)
-    found = {name: offset.coefficient(name) for name in steps}
-    rest = offset - Affine(0, tuple((ast.Name(name), factor) for name, factor in found.items()))
+    steps_of_operand = {name: offset.coefficient(name) for name in steps}
+    rest = offset - Affine(0, tuple((ast.Name(name), factor) for name, factor in steps_of_operand.items()))
     if not steps.keys().isdisjoint(names(expression(rest))):
         raise NotApplicable(f"the subscripts of {where.tensor!r} are not sums of the loops' counters")
     apart, odd = (1, 0) if in_columns else divmod(dram_stride(facts, load), array.size)
     along = [number for number, stride in enumerate(array.strides) if stride == apart]
     fits = not odd and load.argument("cols" if in_columns else "rows") == depth
-    if not along or not fits or found != {name: step * apart for name, step in steps.items()}:
+    if not along or not fits or steps_of_operand != {name: step * apart for name, step in steps.items()}:
         raise NotApplicable(f"steps over {', '.join(steps)} do not follow one another in {where.tensor!r}")
     return _Operand(where.tensor, load, in_columns, along[-1])
 
 
-def _deeper(facts: Facts, found: _Reduction, site: Site, counter: str, depth: ast.Expression) -> ast.Call:
+def _deeper(facts: Facts, reduction: _Reduction, site: Site, counter: str, depth: ast.Expression) -> ast.Call:
     """A call of the product for a tile of full depth, of which `counter` is the number."""
     arguments = list(site.call.arguments)
-    for number in _depth_arguments(facts, found, site):
-        if arguments[number] != found.depth:
+    for number in _depth_arguments(facts, reduction, site):
+        if arguments[number] != reduction.depth:
             raise NotApplicable(f"{site.call.function} is not as deep as its product")
         arguments[number] = depth
-    operand = next((operand for operand in found.operands if operand.load == site), None)
+    operand = next((operand for operand in reduction.operands if operand.load == site), None)
     if operand is not None and site.pointer is not None:
-        start = {item.variable: literal(0) for item in found.loops}
+        start = {item.variable: literal(0) for item in reduction.loops}
         left_out = len(known_tensor(facts, operand.tensor).extents) - len(site.pointer.subscripts)
         subscripts = [affine(substitute(expression(part), start)) for part in site.pointer.subscripts]
         subscripts += [Affine(0)] * left_out
         subscripts[operand.along] += Affine(0, ((ast.Name(counter), facts.tile[2]),))
         where = element_of(site.pointer.tensor, [expression(part) for part in subscripts])
         arguments[site.role.arguments.index("pointer")] = where
-    merged = frozenset(item.variable for item in found.loops)
+    merged = frozenset(item.variable for item in reduction.loops)
     call = map_expressions(replace(site.call, arguments=tuple(arguments)), lambda node: _first(node, merged, counter))
     if not merged.isdisjoint(names(call)):
         raise NotApplicable(f"{site.call.function} does something else in each of the steps")
@@ -213,11 +213,11 @@ def _deeper(facts: Facts, found: _Reduction, site: Site, counter: str, depth: as
     return call
 
 
-def _depth_arguments(facts: Facts, found: _Reduction, site: Site) -> list[int]:
+def _depth_arguments(facts: Facts, reduction: _Reduction, site: Site) -> list[int]:
     """The arguments of a call that say how deep it is: of a contraction those for each operand that is present."""
     words = site.role.arguments
     if site.kind == "load":
-        return [words.index("cols" if o.in_columns else "rows") for o in found.operands if o.load == site]
+        return [words.index("cols" if o.in_columns else "rows") for o in reduction.operands if o.load == site]
     if site.kind == "contraction":
         deep = [number for number, word in enumerate(words) if word == "depth"]
         addresses = [n for n, p in enumerate(site.parameters) if p is not None and p.kind == "address"]
@@ -227,7 +227,7 @@ def _depth_arguments(facts: Facts, found: _Reduction, site: Site) -> list[int]:
         return [number for where, number in pairs if not facts.is_absent(affine(site.call.arguments[where]))]
     positions: list[int] = []
     for operand in facts.operands_of(site):
-        given = next((o for o in found.operands if operand in _buffer(facts, o.load).operands), None)
+        given = next((o for o in reduction.operands if operand in _buffer(facts, o.load).operands), None)
         if given is not None and given.in_columns:
             raise NotApplicable(f"{site.call.function} takes an operand whose columns are the depth")
         positions += operand.rows_at if given is not None else ()
@@ -254,11 +254,11 @@ def _buffer(facts: Facts, load: Site) -> Buffer:
     raise NotApplicable(f"it is not known which rows {load.call.function} fills")
 
 
-def _merged(facts: Facts, found: _Reduction) -> ast.Kernel:
+def _merged(facts: Facts, reduction: _Reduction) -> ast.Kernel:
     """The kernel with one loop over tiles of full depth."""
     full, counter = facts.tile[2], fresh("depth", all_names(facts.kernel))
-    rest = expression(Affine(found.extent, ((ast.Name(counter), -full),)))
-    depth = minimum(rest, literal(full)) if found.extent % full else literal(full)
-    calls = [ast.ExpressionStatement(_deeper(facts, found, site, counter, depth)) for site in found.sites]
-    nest = make_loop(counter, -(-found.extent // full), calls)
-    return with_body(facts.kernel, replace_at(facts.body, found.path, nest))
+    rest = expression(Affine(reduction.extent, ((ast.Name(counter), -full),)))
+    depth = minimum(rest, literal(full)) if reduction.extent % full else literal(full)
+    calls = [ast.ExpressionStatement(_deeper(facts, reduction, site, counter, depth)) for site in reduction.sites]
+    nest = make_loop(counter, -(-reduction.extent // full), calls)
+    return with_body(facts.kernel, replace_at(facts.body, reduction.path, nest))

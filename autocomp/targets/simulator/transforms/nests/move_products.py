@@ -67,11 +67,11 @@ class MoveProducts(Transformation):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """All products of the host's, and each of several."""
-        found = list(_products(facts, facts.body))
-        gains = [_CYCLES * product.rows.trips * product.depth.trips for product in found]
+        products = list(_products(facts, facts.body))
+        gains = [_CYCLES * product.rows.trips * product.depth.trips for product in products]
         each = [
             Proposal({"product": n}, f"the machine multiplies {product.matrix.tensor} with {product.vector.tensor}", g)
-            for n, (product, g) in enumerate(zip(found, gains, strict=True))
+            for n, (product, g) in enumerate(zip(products, gains, strict=True))
         ]
         if len(each) < 2:
             return each
@@ -85,16 +85,16 @@ class MoveProducts(Transformation):
         """
         number = number_of(parameters, "product", _ALL)
         kernel = facts.kernel
-        found = list(_products(facts, kernel.entry.body))
-        if not found:
+        products = list(_products(facts, kernel.entry.body))
+        if not products:
             raise NotApplicable("the host computes no sums of products over rows of a matrix")
-        if number != _ALL and not 0 <= number < len(found):
-            raise NotApplicable(f"parameter 'product' must be at least 0 and below {len(found)}, and is {number}")
+        if number != _ALL and not 0 <= number < len(products):
+            raise NotApplicable(f"parameter 'product' must be at least 0 and below {len(products)}, and is {number}")
         if number != _ALL:
-            return _moved(facts, kernel, found[number])
-        while found:
-            kernel = _moved(facts, kernel, found[0])
-            found = list(_products(facts, kernel.entry.body))
+            return _moved(facts, kernel, products[number])
+        while products:
+            kernel = _moved(facts, kernel, products[0])
+            products = list(_products(facts, kernel.entry.body))
         return kernel
 
 
@@ -127,7 +127,7 @@ class _Product:
 
 
 def _products(facts: Facts, body: ast.Block) -> Iterator[_Product]:
-    found: list[_Product] = []
+    products: list[_Product] = []
 
     def look(statement: ast.Statement, path: Path) -> None:
         outer = statement_at(body, path[:-1]) if len(path) > 1 else None
@@ -136,10 +136,10 @@ def _products(facts: Facts, body: ast.Block) -> Iterator[_Product]:
             return
         product = _product(facts, outer, statement, path, rows, depth)
         if product is not None:
-            found.append(product)
+            products.append(product)
 
     rewrite_statements(body, look)
-    yield from sorted(found, key=lambda product: product.path)
+    yield from sorted(products, key=lambda product: product.path)
 
 
 def _product(
@@ -206,11 +206,11 @@ def _adds_alike(facts: Facts, target: ast.Expression, element: str, terms: int) 
     floats must be added in the machine's type.
     """
     known = outer_types(facts.accelerator)
-    found = {known.get(name) for name in _type_names(facts, target)}
+    types = {known.get(name) for name in _type_names(facts, target)}
     machines = NAMED[_SUMS[element][2]]
-    if not isinstance(machines, Scalar) or machines.floating or not found:
-        return found == {machines}
-    whole = all(isinstance(kind, Scalar) and not kind.floating and kind.bits > 1 for kind in found)
+    if not isinstance(machines, Scalar) or machines.floating or not types:
+        return types == {machines}
+    whole = all(isinstance(kind, Scalar) and not kind.floating and kind.bits > 1 for kind in types)
     operand = NAMED[element]
     assert isinstance(operand, Scalar)
     return whole and terms * operand.low**2 <= machines.high
@@ -278,10 +278,10 @@ def _moved(facts: Facts, kernel: ast.Kernel, product: _Product) -> ast.Kernel:
 
 
 def _element(tensor: str, subscripts: Sequence[ast.Expression]) -> ast.Expression:
-    found: ast.Expression = ast.Name(tensor)
+    element: ast.Expression = ast.Name(tensor)
     for subscript in subscripts:
-        found = ast.Index(found, subscript)
-    return found
+        element = ast.Index(element, subscript)
+    return element
 
 
 def _commands(facts: Facts, product: _Product, result: str, taken: set[str]) -> tuple[ast.Statement, ...]:

@@ -52,10 +52,10 @@ class NegateOnStore(Transformation):
         saved: dict[str, float] = {}
         if is_written_out(facts):
             program = known_program(facts)
-            found = {} if program is None else negated_tensors(program)
-            saved = {name: _CYCLES * count for name, count in found.items()}
+            negated = {} if program is None else negated_tensors(program)
+            saved = {name: _CYCLES * count for name, count in negated.items()}
         else:
-            saved = {found.tensor: _CYCLES for found in _negations(facts)}
+            saved = {negated.tensor: _CYCLES for negated in _negations(facts)}
         return [
             Proposal({"tensor": name}, f"the scale of the store negates {name}, not the host", gain)
             for name, gain in saved.items()
@@ -68,7 +68,7 @@ class NegateOnStore(Transformation):
         tensor = name_of(parameters, "tensor")
         if is_written_out(facts):
             return negated_by_stores(program_of(facts), tensor)
-        negations = [found for found in _negations(facts) if found.tensor == tensor]
+        negations = [one for one in _negations(facts) if one.tensor == tensor]
         stores = [s for s in facts.sites if s.kind == "store" and s.pointer is not None and s.pointer.tensor == tensor]
         if len(negations) != 1 or len(stores) != 1:
             raise NotApplicable(f"{tensor!r} is not stored by one call and then negated by one nest of the host's")
@@ -104,7 +104,7 @@ class _Negation:
 
 
 def _negations(facts: Facts) -> list[_Negation]:
-    found: list[_Negation] = []
+    negations: list[_Negation] = []
 
     def look(statement: ast.Statement, path: Path) -> None:
         around = [item for outer in enclosing(facts.body, path) if (item := loop(outer)) is not None]
@@ -122,10 +122,10 @@ def _negations(facts: Facts) -> list[_Negation]:
             count, home = count * item.trips, home[:-1]
         where = pointer(substitute(element, start))
         if where is not None:
-            found.append(_Negation(where.tensor, home, count, where.subscripts))
+            negations.append(_Negation(where.tensor, home, count, where.subscripts))
 
     rewrite_statements(facts.body, look)
-    return found
+    return negations
 
 
 def _statements_around(facts: Facts, store: Site) -> tuple[ast.Statement, ...]:

@@ -68,9 +68,9 @@ class PadInput(Transformation):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each input of which conditions leave a part out."""
-        found = [b.tensor for b in facts.buffers if b.is_input and any(site.guards for site in b.sites("load"))]
+        tensors = [b.tensor for b in facts.buffers if b.is_input and any(site.guards for site in b.sites("load"))]
         reason = "tiles of a padded copy of {} are whole, and steps along a row of it follow one another"
-        return [Proposal({"tensor": name}, reason.format(name)) for name in found]
+        return [Proposal({"tensor": name}, reason.format(name)) for name in tensors]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`tensor` is copied to a local array, with zeros around it, by the accelerator's own moves at the head of the
@@ -125,10 +125,10 @@ class _Padding:
 
 
 def _given(site: Site, word: str) -> ast.Expression:
-    found = site.argument(word)
-    if found is None:
+    argument = site.argument(word)
+    if argument is None:
         raise NotApplicable(f"{site.call.function} does not say how many {word} it moves")
-    return found
+    return argument
 
 
 def _proven(facts: Facts, name: str) -> tuple[_Tile, _Padding]:
@@ -182,7 +182,7 @@ def _tiles(facts: Facts, name: str) -> list[_Tile]:
         raise NotApplicable(f"it is not known which rows of the result the rows of {name!r} belong to")
     (first,) = offsets
     tile = _Tile(array, load, stores[0], sites, buffer.operands, products, first, pointer.subscripts, 0, 0)
-    return [_with_rows_along(tile, *found) for found in _row_steps(array, dram_stride(facts, load))]
+    return [_with_rows_along(tile, *rows) for rows in _row_steps(array, dram_stride(facts, load))]
 
 
 def _with_rows_along(tile: _Tile, along: int, step: int) -> _Tile:

@@ -127,8 +127,8 @@ def _rotate(facts: Facts, statement: ast.For, item: Loop, spacing: int, taken: s
 
 def _by_period(loads: Statements, steps: Steps) -> Mapping[int, Statements]:
     """The loads by how many iterations what they fill lasts."""
-    found: dict[int, Statements] = {}
+    groups: dict[int, Statements] = {}
     for load in loads:
         period = steps.period((load,))
-        found[period] = (*found.get(period, ()), load)
-    return found
+        groups[period] = (*groups.get(period, ()), load)
+    return groups

@@ -45,8 +45,8 @@ def _moving(facts: Facts, body: Statements, kind: str, buffers: list[Buffer]) ->
     for buffer in buffers:
         paths = {operand.site.path for operand in buffer.operands}
         used = [{site.kind for site in sites if site.path in paths} for sites in held]
-        movers = [n for n, found in enumerate(used) if kind in found]
-        others = [n for n, found in enumerate(used) if found - {kind}]
+        movers = [n for n, each in enumerate(used) if kind in each]
+        others = [n for n, each in enumerate(used) if each - {kind}]
         if not movers or any(kinds[n] != {kind} or any(site.path not in able for site in held[n]) for n in movers):
             continue
         in_order = movers[-1] < others[0] if others and kind == "load" else not others or others[-1] < movers[0]

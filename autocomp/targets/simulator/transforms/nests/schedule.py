@@ -73,12 +73,12 @@ class ChooseSchedule(Transformation):
             return ()
         given = versions[0][2]
         now = (cycles(facts) if given.given else None) or given.cycles
-        found = [
+        proposals = [
             (one, self._proposed(one, version, before, now))
             for before, other, version in versions
             for one in self._timed(other, version)
         ]
-        ordered = sorted(found, key=lambda pair: (not pair[0].timed, pair[0].cycles))
+        ordered = sorted(proposals, key=lambda pair: (not pair[0].timed, pair[0].cycles))
         return [proposal for _, proposal in ordered[:_MOST]]
 
     def _proposed(self, item: Ranked, version: Raised, before: Parameters, now: float) -> Proposal:
@@ -164,9 +164,9 @@ def _versions(facts: Facts) -> Iterator[tuple[Parameters, Facts, Raised]]:
     for name, item in _BEFORE.items():
         for proposal in item.proposals(facts)[:1]:
             changed = applied(item, facts, proposal.parameters)
-            found = _attempt(changed)
-            if found is not None:
-                yield {name: proposal.parameters}, changed, found
+            version = _attempt(changed)
+            if version is not None:
+                yield {name: proposal.parameters}, changed, version
 
 
 def _attempt(facts: Facts) -> Raised | None:
@@ -180,8 +180,8 @@ def _all(given: Raised) -> Iterator[Ranked]:
     """The best schedules of all, of those with the same blocks and about the same estimate the first one. Those that
     share tiles and those that do not take turns: estimates compare each kind better with its like."""
     last: dict[tuple[tuple[str, int], ...], float] = {}
-    found = ranked(given.model)
-    kinds = ([item for item in found if item.schedule.shared == shared] for shared in (False, True))
+    schedules = ranked(given.model)
+    kinds = ([item for item in schedules if item.schedule.shared == shared] for shared in (False, True))
     for item in (item for pair in zip_longest(*kinds) for item in pair if item is not None):
         key = (*item.schedule.tile.items(), *item.schedule.block.items())
         if item.cycles > last.get(key, 0.0) * (1 + _CLOSE):
@@ -191,12 +191,12 @@ def _all(given: Raised) -> Iterator[Ranked]:
 
 def _near(given: Raised) -> list[Ranked]:
     """The schedules that fit and differ from the kernel's in one decision, the least estimates first."""
-    found: list[Ranked] = []
+    near: list[Ranked] = []
     for schedule in neighbours(given):
-        new = schedule != given.schedule and all(schedule != other.schedule for other in found)
+        new = schedule != given.schedule and all(schedule != other.schedule for other in near)
         if new and fits(Grid(given.computation, schedule), given.model):
-            found.append(Ranked(schedule, given.estimate(schedule)))
-    return sorted(found, key=lambda item: item.cycles)
+            near.append(Ranked(schedule, given.estimate(schedule)))
+    return sorted(near, key=lambda item: item.cycles)
 
 
 def _without(item: Ranked, items: Sequence[Ranked]) -> list[Ranked]:

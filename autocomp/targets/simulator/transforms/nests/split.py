@@ -36,15 +36,15 @@ class Split(Transformation):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The first iteration apart where a condition asks for it; the body in two at each of its statements."""
-        found: list[Proposal] = []
+        proposals: list[Proposal] = []
         for statement in walk_statements(facts.body):
             item = loop(statement) if isinstance(statement, ast.For) else None
             if item is None or item.trips < 2:
                 continue
             if _tests_first(statement, item.variable):
                 reason = f"what happens only when {item.variable} is 0 gets code of its own"
-                found.append(Proposal({"loop": item.variable, "peel": 1}, reason))
-        return found
+                proposals.append(Proposal({"loop": item.variable, "peel": 1}, reason))
+        return proposals
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """Either `at`: the number of the body's statement that starts the second of two loops over `loop`; or `peel`:

@@ -235,11 +235,11 @@ def _constants(site: Site) -> frozenset[str]:
 
 def _constants_at(facts: Facts, home: Path) -> frozenset[str]:
     """Constants that are declared at the head of the body of a loop or of one around it."""
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in enclosing(facts.body, home):
         for held in blocks(statement):
-            found.update(d.name for s in held.statements if isinstance(s, ast.Declaration) for d in s.declarators)
-    return frozenset(found)
+            names.update(d.name for s in held.statements if isinstance(s, ast.Declaration) for d in s.declarators)
+    return frozenset(names)
 
 
 def _is_nest_of(facts: Facts, site: Site, passed: tuple[Loop, ...]) -> bool:
@@ -247,8 +247,8 @@ def _is_nest_of(facts: Facts, site: Site, passed: tuple[Loop, ...]) -> bool:
     if not passed:
         return True
     for statement in enclosing(facts.body, site.path):
-        found = loop(statement)
-        if found is not None and found == passed[0]:
+        counted = loop(statement)
+        if counted is not None and counted == passed[0]:
             return sum(isinstance(s, ast.ExpressionStatement) for s in _flat(statement)) == 1
     return False
 
@@ -260,8 +260,8 @@ def _flat(statement: ast.Statement) -> list[ast.Statement]:
 def home_of(facts: Facts, site: Site, level: str) -> Path:
     """The path of the loop over `level` around a load, or of the outermost one. Raises NotApplicable."""
     for depth, statement in enumerate(enclosing(facts.body, site.path), start=1):
-        found = loop(statement)
-        if found is not None and (not level or found.variable == level):
+        counted = loop(statement)
+        if counted is not None and (not level or counted.variable == level):
             return site.path[:depth]
     raise NotApplicable(f"no loop over {level!r} around the load")
 
@@ -274,15 +274,15 @@ def _levels(facts: Facts, inputs: Sequence[Buffer]) -> list[tuple[str, dict[str,
     """Where loads can move to: loops around the contraction, innermost first, as they are or cut into blocks, and the
     outside of all loops."""
     taken = all_names(facts.kernel)
-    found: list[tuple[str, dict[str, int]]] = []
+    levels: list[tuple[str, dict[str, int]]] = []
     for item in reversed(facts.contractions[0].loops):
-        found.append((item.variable, {}))
+        levels.append((item.variable, {}))
         loads = [site for buffer in inputs for site in buffer.sites("load")]
         blocks_wide = {widest(facts, site) // max(1, site.highest("cols") or 1) for site in loads}
         for size in sorted({2, 4, 8} | blocks_wide):
             if 1 < size < item.trips:
-                found.append((fresh(f"{item.variable}_block", taken), {item.variable: size}))
-    return [*found, ("", {})]
+                levels.append((fresh(f"{item.variable}_block", taken), {item.variable: size}))
+    return [*levels, ("", {})]
 
 
 def _cost(facts: Facts, chosen: Sequence[Buffer], level: str, split: dict[str, int]) -> float:

@@ -67,7 +67,7 @@ class StageWindow(Transformation):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each operand whose tiles overlap, at every loop that its loads can move out of, and outside of all loops."""
         before = max(contraction_cycles(facts), moves_cycles(facts, "load"))
-        found: list[Proposal] = []
+        proposals: list[Proposal] = []
         for buffer in facts.buffers:
             loads = buffer.sites("load")
             for level in ("", *(item.variable for item in loads[0].loops)) if buffer.is_input and loads else ():
@@ -78,8 +78,8 @@ class StageWindow(Transformation):
                 where = f"once per iteration of {level}" if level else "once, before all loops"
                 reason = f"load the window of {buffer.tensor} {where}: its tiles overlap"
                 parameters = {"tensors": [buffer.tensor], "loop": level}
-                found.append(Proposal(parameters, reason, before - _cost(facts, window)))
-        return sorted(found, key=lambda proposal: -proposal.gain)
+                proposals.append(Proposal(parameters, reason, before - _cost(facts, window)))
+        return sorted(proposals, key=lambda proposal: -proposal.gain)
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """The windows of `tensors` are loaded at the head of the body of `loop` ("": before the nest)."""
@@ -92,23 +92,23 @@ class StageWindow(Transformation):
 
 
 def _stage(facts: Facts, tensor: str, level: str) -> ast.Kernel:
-    found = window_of(facts, tensor, level)
-    rows = max(found.box * found.count, *(_end(operand, row) for operand, row in _rows(found)))
-    facts = make_room(facts, {found.buffer.low: rows}, found.buffer.memory)
-    found = window_of(facts, tensor, level)
-    home = home_of(facts, found.load, level)
-    body = _configured(facts, found, home[0], _addressed(facts, found))
-    nest = _loads(facts, found)
+    window = window_of(facts, tensor, level)
+    rows = max(window.box * window.count, *(_end(operand, row) for operand, row in _rows(window)))
+    facts = make_room(facts, {window.buffer.low: rows}, window.buffer.memory)
+    window = window_of(facts, tensor, level)
+    home = home_of(facts, window.load, level)
+    body = _configured(facts, window, home[0], _addressed(facts, window))
+    nest = _loads(facts, window)
     return widened(
-        facts.with_kernel(with_body(facts.kernel, moved_out(body, found.load.path, home, level, nest))), [tensor]
+        facts.with_kernel(with_body(facts.kernel, moved_out(body, window.load.path, home, level, nest))), [tensor]
     )
 
 
-def _rows(found: Window) -> Iterator[tuple[Operand, Affine]]:
+def _rows(window: Window) -> Iterator[tuple[Operand, Affine]]:
     """The operands, and what they read of the window from its first row on."""
-    inside = sum((line.row for line in found.lines), Affine(0))
-    for number, operand in enumerate(found.buffer.operands):
-        yield operand, inside + found.columns[number].times(found.box)
+    inside = sum((line.row for line in window.lines), Affine(0))
+    for number, operand in enumerate(window.buffer.operands):
+        yield operand, inside + window.columns[number].times(window.box)
 
 
 def _end(operand: Operand, row: Affine) -> int:
@@ -117,17 +117,17 @@ def _end(operand: Operand, row: Affine) -> int:
     return 0 if bounds is None else bounds[1] + operand.height
 
 
-def _addressed(facts: Facts, found: Window) -> ast.Block:
+def _addressed(facts: Facts, window: Window) -> ast.Block:
     """The body with uses that name rows of the window."""
     changes: dict[Path, ast.Call] = {}
-    for operand, row in _rows(found):
+    for operand, row in _rows(window):
         path = operand.site.path
         call = changes.get(path) or call_of(statement_at(facts.body, path))
         assert call is not None
-        changes[path] = with_arguments(call, {operand.position: _at(operand, row + Affine(found.buffer.low))})
+        changes[path] = with_arguments(call, {operand.position: _at(operand, row + Affine(window.buffer.low))})
 
     def change(statement: ast.Statement, path: Path) -> ast.Statement | None:
-        return ast.ExpressionStatement(changes[path]) if path in changes and path != found.load.path else None
+        return ast.ExpressionStatement(changes[path]) if path in changes and path != window.load.path else None
 
     return rewrite_statements(facts.body, change)
 
@@ -140,17 +140,17 @@ def _at(operand: Operand, row: Affine) -> ast.Expression:
     return expression(rest + row)
 
 
-def _loads(facts: Facts, found: Window) -> Sequence[ast.Statement]:
+def _loads(facts: Facts, window: Window) -> Sequence[ast.Statement]:
     """The nest that loads a window: line by line, in pieces of as many rows as a load takes, by blocks of columns."""
-    load, taken = found.load, set(all_names(facts.kernel))
+    load, taken = window.load, set(all_names(facts.kernel))
     most = largest(load, "rows") or facts.tile[0]
-    row = Affine(found.buffer.low)
+    row = Affine(window.buffer.low)
     loops: list[Loop] = []
     guards: list[ast.Expression] = []
     place: list[ast.Expression] = []
     rows: ast.Expression = literal(1)
-    for line in found.lines:
-        by = most if line is found.lines[-1] else 1
+    for line in window.lines:
+        by = most if line is window.lines[-1] else 1
         steps = Affine(0)
         if line.count > by:
             name = fresh("line" if by == 1 else "piece", taken)
@@ -164,41 +164,41 @@ def _loads(facts: Facts, found: Window) -> Sequence[ast.Statement]:
         if line.origin.terms:
             bounds = (ast.Binary(">=", element, literal(0)), ast.Binary("<", element, literal(line.extent)))
             guards.extend(bounds)
-    beside = {item.variable for item in found.blocks}
-    known = beside.union(item.variable for item in found.around)
+    beside = {item.variable for item in window.blocks}
+    known = beside.union(item.variable for item in window.around)
     guards.extend(guard for guard in load.guards if names(guard) & beside and names(guard) <= known)
-    number = next(n for n, operand in enumerate(found.buffer.operands) if operand.site is load)
-    row += found.columns[number].times(found.box)
+    number = next(n for n, operand in enumerate(window.buffer.operands) if operand.site is load)
+    row += window.columns[number].times(window.box)
     assert load.pointer is not None
     place.append(expression(load.pointer.subscripts[-1]))
     given = {
-        "pointer": element_of(found.buffer.tensor, place),
-        "destination": _at(found.buffer.operands[number], row),
+        "pointer": element_of(window.buffer.tensor, place),
+        "destination": _at(window.buffer.operands[number], row),
         "rows": minimum(rows, literal(most)),
     }
     call = with_roles(load, given)
-    return make_nest((*loops, *found.blocks), make_if(guards, (ast.ExpressionStatement(call),)))
+    return make_nest((*loops, *window.blocks), make_if(guards, (ast.ExpressionStatement(call),)))
 
 
-def _configured(facts: Facts, found: Window, home: int, body: ast.Block) -> ast.Block:
+def _configured(facts: Facts, window: Window, home: int, body: ast.Block) -> ast.Block:
     """The body with moves that step from line element to line element, and contractions that step over what lies
     between the rows of a tile."""
-    load = found.load
-    if (load.highest("cols") or 1) > facts.accelerator.memory(found.buffer.memory).cols:
-        body = with_block_stride(facts, body, load, found.box)
-    if found.apart == 1:
+    load = window.load
+    if (load.highest("cols") or 1) > facts.accelerator.memory(window.buffer.memory).cols:
+        body = with_block_stride(facts, body, load, window.box)
+    if window.apart == 1:
         return body
     if any(s.kind == "load" and s is not load and s.selector == load.selector for s in facts.sites):
         raise NotApplicable(f"another operand is moved by {load.call.function} with the same stride")
-    computing = [s for s in facts.contractions if any(o.site is s for o in found.buffer.operands)]
+    computing = [s for s in facts.contractions if any(o.site is s for o in window.buffer.operands)]
     used = frozenset[tuple[str, str]]().union(*(s.role.role.states_read for s in computing))
     steps = [s for s in facts.sites if s.role.role.states_written & used and s.argument("row stride") is not None]
     if computing != list(facts.contractions) or len(steps) != 1 or steps[0].argument("row stride") != literal(1):
-        raise NotApplicable(f"rows of {found.buffer.tensor!r} cannot be read {found.apart} apart")
+        raise NotApplicable(f"rows of {window.buffer.tensor!r} cannot be read {window.apart} apart")
     setting, position, _ = stride_setting(facts, load, home)
     changes = {
-        setting.path: (position, found.stride),
-        steps[0].path: (steps[0].role.position("row stride"), found.apart),
+        setting.path: (position, window.stride),
+        steps[0].path: (steps[0].role.position("row stride"), window.apart),
     }
 
     def change(statement: ast.Statement, path: Path) -> ast.Statement | None:
@@ -212,13 +212,13 @@ def _configured(facts: Facts, found: Window, home: int, body: ast.Block) -> ast.
     return rewrite_statements(body, change)
 
 
-def _cost(facts: Facts, found: Window) -> float:
+def _cost(facts: Facts, staged: Window) -> float:
     """Estimated cycles of the kernel with the window, loaded as widely as possible. Loads overlap with computation, and
     cost cycles only where they last longer. Nothing hides the first window."""
-    load = found.load
-    times = prod(item.trips for item in found.around)
-    tiles = prod(line.count for line in found.lines) * prod(item.trips for item in found.blocks)
+    load = staged.load
+    times = prod(item.trips for item in staged.around)
+    tiles = prod(line.count for line in staged.lines) * prod(item.trips for item in staged.blocks)
     own = [Loop("", -(-tiles // (load.highest("rows") or 1)))]
-    window = site_cycles(facts, load, own, wide=bool(found.blocks))
+    window = site_cycles(facts, load, own, wide=bool(staged.blocks))
     others = moves_cycles(facts, "load") - site_cycles(facts, load, load.loops)
     return max(contraction_cycles(facts), others + times * window) + window

@@ -55,7 +55,7 @@ class Tile(Transformation):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` maps variables of a perfect nest, outermost first, to block sizes."""
         factors = factors_of(parameters, "loops")
-        body = tile_nest(facts, factors, lambda found: False)
+        body = tile_nest(facts, factors, lambda splits: False)
         return with_body(facts.kernel, ast.Block(body))
 
 

@@ -36,7 +36,7 @@ class Unroll(Transformation):
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Short innermost loops in full, longer ones by 2 and 4."""
-        found: dict[tuple[str, int], Proposal] = {}
+        proposals: dict[tuple[str, int], Proposal] = {}
         for statement in walk_statements(facts.body):
             item = loop(statement) if isinstance(statement, ast.For) else None
             if item is None or any(isinstance(s, ast.For) for s in walk_statements(statement) if s is not statement):
@@ -45,8 +45,8 @@ class Unroll(Transformation):
                 if factor <= 8 and 1 < factor <= item.trips and item.trips % factor == 0:
                     reason = f"{factor} iterations of {item.variable} one after the other, with constant addresses"
                     parameters = {"loop": item.variable, "factor": factor}
-                    found.setdefault((item.variable, factor), Proposal(parameters, reason))
-        return list(found.values())
+                    proposals.setdefault((item.variable, factor), Proposal(parameters, reason))
+        return list(proposals.values())
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loop` is unrolled by `factor`, which divides its trips (0: in full)."""

@@ -118,8 +118,8 @@ def _saved(facts: Facts, limit: int) -> dict[str, float]:
 
 
 def _moves(facts: Facts) -> list[tuple[str, Site]]:
-    found = [(site, site.pointer) for site in facts.sites if site.kind in ("load", "store")]
-    return [(pointer.tensor, site) for site, pointer in found if pointer is not None]
+    moves = [(site, site.pointer) for site in facts.sites if site.kind in ("load", "store")]
+    return [(pointer.tensor, site) for site, pointer in moves if pointer is not None]
 
 
 def _plan(facts: Facts, tensor: str, site: Site, limit: int) -> _Widening:
@@ -210,20 +210,20 @@ def _room(guard: ast.Expression, variable: str) -> Affine | None:
     return None
 
 
-def _widen(facts: Facts, found: _Widening) -> ast.Kernel:
-    site = found.site
+def _widen(facts: Facts, moves: _Widening) -> ast.Kernel:
+    site = moves.site
     position = site.role.position("cols")
     assert position is not None
-    statement = enclosing(facts.body, found.nest)[-1]
+    statement = enclosing(facts.body, moves.nest)[-1]
     loops, guards, _ = peel_nest(statement)
-    rest = tuple(item for item in loops if item != found.along)
-    merged = Loop(found.along.variable, -(-found.along.trips // found.blocks))
-    first = {found.along.variable: ast.Binary("*", ast.Name(found.along.variable), literal(found.blocks))}
-    call = ast.ExpressionStatement(with_arguments(substitute(site.call, first), {position: found.columns}))
+    rest = tuple(item for item in loops if item != moves.along)
+    merged = Loop(moves.along.variable, -(-moves.along.trips // moves.blocks))
+    first = {moves.along.variable: ast.Binary("*", ast.Name(moves.along.variable), literal(moves.blocks))}
+    call = ast.ExpressionStatement(with_arguments(substitute(site.call, first), {position: moves.columns}))
     conditions = tuple(substitute(guard, first) for guard in guards)
     nest = make_nest((*rest, merged), make_if(conditions, (call,)))
-    body = replace_at(facts.body, found.nest, nest)
-    return with_body(facts.kernel, with_block_stride(facts, body, site, found.stride))
+    body = replace_at(facts.body, moves.nest, nest)
+    return with_body(facts.kernel, with_block_stride(facts, body, site, moves.stride))
 
 
 def with_block_stride(facts: Facts, body: ast.Block, site: Site, stride: int) -> ast.Block:

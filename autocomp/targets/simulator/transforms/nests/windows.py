@@ -111,11 +111,11 @@ def window_of(facts: Facts, name: str, level: str) -> Window:
         raise NotApplicable(f"{min(along & selecting)!r} selects lines and columns of {name!r}")
     blocks = tuple(item for item in passed if item.variable in selecting)
     columns = _columns(facts, buffer, load, along | names(load.argument("rows")), blocks)
-    found = Window(buffer, load, level, lines, apart, array.row_bytes, columns, blocks)
+    window = Window(buffer, load, level, lines, apart, array.row_bytes, columns, blocks)
     tiles = prod(item.trips for item in passed if item.variable in along) * (load.highest("rows") or 1)
-    if found.box >= tiles:
+    if window.box >= tiles:
         raise NotApplicable(f"the tiles of {name!r} do not overlap inside the loop over {level!r}")
-    return found
+    return window
 
 
 def _lines(array: Tensor, load: Site, inside: frozenset[str], apart: int) -> tuple[Line, ...]:
@@ -236,7 +236,7 @@ def _wide_columns(
 def _block_stride(facts: Facts, load: Site) -> int:
     """Rows from one block of columns of a wide load to the next."""
     settings = [s for s in facts.sites if s.kind == "configuration" and s.selector == load.selector]
-    strides = [found for s in settings if (found := s.argument("block stride")) is not None]
+    strides = [stride for s in settings if (stride := s.argument("block stride")) is not None]
     bounds = interval(strides[-1], {}) if strides else None
     if bounds is None or not bounds[0]:
         raise NotApplicable(f"how far apart {load.call.function} puts blocks of columns is not known")

@@ -53,9 +53,9 @@ def evolved(kernel: ast.Kernel) -> ast.Kernel:
     followed = _candidates(body)
     while followed:
         attempt = _Evolution(body, followed)
-        found = attempt.statements(body.statements, {}, {})
+        statements = attempt.statements(body.statements, {}, {})
         if not attempt.unknown:
-            return with_body(kernel, with_statements(body, found))
+            return with_body(kernel, with_statements(body, statements))
         followed = {name: kind for name, kind in followed.items() if name not in attempt.unknown}
     return kernel
 
@@ -75,12 +75,12 @@ def changing(node: ast.Statement) -> frozenset[str]:
 
 def _candidates(body: ast.Block) -> dict[str, ast.Type]:
     """The integers and pointers that change, with their types."""
-    found: dict[str, ast.Type] = {}
+    types: dict[str, ast.Type] = {}
     for node in walk_statements(body):
         declaration = node.initial if isinstance(node, ast.For) and loop(node) is None else node
         if isinstance(declaration, ast.Declaration) and not declaration.static:
-            found.update({d.name: d.type for d in declaration.declarators if _is_number(d.type)})
-    return {name: kind for name, kind in found.items() if name in changing(body) - shared(body)}
+            types.update({d.name: d.type for d in declaration.declarators if _is_number(d.type)})
+    return {name: kind for name, kind in types.items() if name in changing(body) - shared(body)}
 
 
 def _is_number(kind: ast.Type) -> bool:
@@ -123,9 +123,9 @@ class _Evolution:
         if isinstance(statement, ast.Block):
             return (with_statements(statement, self.statements(statement.statements, values, ranges)),)
         if isinstance(statement, ast.For):
-            found = loop(statement)
-            if found is not None:
-                once = Count(found.variable, found.trips)
+            counted = loop(statement)
+            if counted is not None:
+                once = Count(counted.variable, counted.trips)
                 return self._loop(once, statement.body.statements, values, ranges)
         if isinstance(statement, ast.For | ast.While | ast.DoWhile):
             return self._uncounted(statement, values, ranges)
@@ -197,11 +197,11 @@ class _Evolution:
 
     def _rehearsed(self, body: Statements, moving: Collection[str], values: Values, ranges: Ranges) -> Values:
         """The values after statements, as expressions of what those that are `moving` were before them."""
-        found: Values = {**values, **{name: ast.Name(before(name)) for name in moving}}
+        rehearsed: Values = {**values, **{name: ast.Name(before(name)) for name in moving}}
         outer, self._rehearsing = self._rehearsing, True
-        self.statements(body, found, ranges)
+        self.statements(body, rehearsed, ranges)
         self._rehearsing = outer
-        return found
+        return rehearsed
 
     def _uncounted(self, given: ast.For | ast.While | ast.DoWhile, values: Values, ranges: Ranges) -> Statements:
         """A loop that does not count from 0: made to, or with all that changes in it left alone."""
@@ -230,13 +230,13 @@ class _Evolution:
 
     def _before_loop(self, before: Statements, values: Values, ranges: Ranges) -> Statements | None:
         """No statements, if nothing is left of those that start a loop's counters, else None."""
-        found: list[ast.Statement] = []
+        statements: list[ast.Statement] = []
         for statement in before:
             if isinstance(statement, ast.Declaration):
-                found.extend(self._declaration(statement, values, dict(ranges)))
+                statements.extend(self._declaration(statement, values, dict(ranges)))
             else:
-                found.extend(self._statement(statement, values, ranges))
-        return None if found else ()
+                statements.extend(self._statement(statement, values, ranges))
+        return None if statements else ()
 
     def _left_alone(self, given: ast.For | ast.While | ast.DoWhile, values: Values) -> Statements:
         self._stays(given)

@@ -101,9 +101,9 @@ class _Inliner:
 
     def _is_same_array(self, parameter: ast.KernelParameter, argument: ast.Expression) -> bool:
         """True if an array parameter is merely another name for one of the caller's arrays."""
-        found = self._arrays.get(argument.name) if isinstance(argument, ast.Name) else None
+        array = self._arrays.get(argument.name) if isinstance(argument, ast.Name) else None
         return (
-            found is not None and found.name == parameter.type.name and found.extents[1:] == parameter.type.extents[1:]
+            array is not None and array.name == parameter.type.name and array.extents[1:] == parameter.type.extents[1:]
         )
 
 

@@ -47,9 +47,9 @@ def count_of(
     if tested_last:
         first = {**first, name: expression(affine(first[name]) + Affine(step))}
     tests = _parts(condition)
-    found = [_iterations(test, name, first, step, ranges) for test in tests]
-    bounds = [one for one in found if one is not None]
-    if len(bounds) < len(found):
+    counts = [_iterations(test, name, first, step, ranges) for test in tests]
+    bounds = [one for one in counts if one is not None]
+    if len(bounds) < len(counts):
         return None
     most = min(high for _, high in bounds)
     conditions = tuple(test for test, (low, _) in zip(tests, bounds, strict=True) if low < most)
@@ -60,14 +60,14 @@ def count_of(
 
 def _parts(condition: ast.Expression) -> list[ast.Expression]:
     """Conditions that hold together where the condition does: what is below a minimum is below both of its sides."""
-    found: list[ast.Expression] = []
+    parts: list[ast.Expression] = []
     for part in conjuncts(condition):
         sides = minimum_of(part.right) if isinstance(part, ast.Binary) and part.operator in ("<", "<=") else None
         if sides is None or not isinstance(part, ast.Binary):
-            found.append(part)
+            parts.append(part)
         else:
-            found.extend(inner for side in sides for inner in _parts(ast.Binary(part.operator, part.left, side)))
-    return found
+            parts.extend(inner for side in sides for inner in _parts(ast.Binary(part.operator, part.left, side)))
+    return parts
 
 
 def _iterations(test: ast.Expression, name: str, first: Values, step: int, ranges: Ranges) -> Interval | None:

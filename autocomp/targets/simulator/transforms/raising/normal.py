@@ -37,10 +37,10 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 
 def normalise(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.Kernel:
     """The kernel with its entry function in normal form. `constants` are the machine's and the workload's names."""
-    found = _normalised(inlined(kernel), constants)
-    while (again := evolved(inlined(found))) is not found:
-        found = _normalised(again, constants)
-    return found
+    normal = _normalised(inlined(kernel), constants)
+    while (again := evolved(inlined(normal))) is not normal:
+        normal = _normalised(again, constants)
+    return normal
 
 
 def _normalised(kernel: ast.Kernel, constants: Mapping[str, int | float]) -> ast.Kernel:
@@ -137,25 +137,27 @@ class _Normaliser:
             initial=simplify(statement.initial, ranges) if statement.initial is not None else None,
             condition=simplify(statement.condition, ranges) if statement.condition is not None else None,
         )
-        found = progression(head)
-        if found is None:
+        counted = progression(head)
+        if counted is None:
             return (with_blocks(statement, (self._block(statement.body, ranges),)),)
         value = replace_sums(
-            ast.Binary("+", ast.Binary("*", ast.Name(found.variable), literal(found.step)), literal(found.start))
+            ast.Binary("+", ast.Binary("*", ast.Name(counted.variable), literal(counted.step)), literal(counted.start))
         )
-        if found.trips == 1:
-            value = literal(found.start)
+        if counted.trips == 1:
+            value = literal(counted.start)
         body = (
-            statement.body if value == ast.Name(found.variable) else substitute(statement.body, {found.variable: value})
+            statement.body
+            if value == ast.Name(counted.variable)
+            else substitute(statement.body, {counted.variable: value})
         )
-        if found.trips == 0:
+        if counted.trips == 0:
             return ()
-        inner = self._block(body, {**ranges, found.variable: (0, found.trips - 1)})
+        inner = self._block(body, {**ranges, counted.variable: (0, counted.trips - 1)})
         if not inner.statements:
             return ()
-        if found.trips == 1 and not any(isinstance(s, ast.Declaration) for s in inner.statements):
+        if counted.trips == 1 and not any(isinstance(s, ast.Declaration) for s in inner.statements):
             return inner.statements
-        normal = make_loop(found.variable, found.trips, inner.statements)
+        normal = make_loop(counted.variable, counted.trips, inner.statements)
         return (statement if inner is statement.body and normal == statement else normal,)
 
     def _if(self, statement: ast.If, ranges: Ranges) -> tuple[ast.Statement, ...]:

@@ -38,11 +38,11 @@ def with_subscripts(call: ast.Call, arrays: Arrays, ranges: Ranges) -> ast.Call:
 
 def array_types(function: ast.Function) -> Arrays:
     """The types of a function's parameters and of the arrays of its own."""
-    found = {parameter.name: parameter.type for parameter in function.parameters}
+    types = {parameter.name: parameter.type for parameter in function.parameters}
     for node in walk_statements(function.body):
         if isinstance(node, ast.Declaration):
-            found.update({array.name: array.type for array in node.declarators if array.type.extents})
-    return found
+            types.update({array.name: array.type for array in node.declarators if array.type.extents})
+    return types
 
 
 def is_address(node: ast.Expression, arrays: Arrays) -> bool:
@@ -53,12 +53,12 @@ def is_address(node: ast.Expression, arrays: Arrays) -> bool:
 def _subscripted(argument: ast.Expression, arrays: Arrays, ranges: Ranges) -> ast.Expression:
     if not isinstance(argument, ast.Binary | ast.Cast):
         return argument
-    found = _address(argument, arrays)
-    if found is None:
+    address = _address(argument, arrays)
+    if address is None:
         return argument
-    left = found.offset
-    place: ast.Expression = ast.Name(found.tensor)
-    sizes = _sizes(arrays[found.tensor]) or ()
+    left = address.offset
+    place: ast.Expression = ast.Name(address.tensor)
+    sizes = _sizes(arrays[address.tensor]) or ()
     for number, extent in enumerate(sizes):
         step = prod(sizes[number + 1 :])
         whole = Affine(left.constant // step, tuple((a, f // step) for a, f in left.terms if f % step == 0))
@@ -77,17 +77,17 @@ def _address(node: ast.Expression, arrays: Arrays) -> _Address | None:
     if isinstance(node, ast.Unary) and node.operator == "&":
         return _first_of(node.operand, arrays, 0)
     if isinstance(node, ast.Cast):
-        found = _address(node.operand, arrays)
-        same = found is not None and node.type.pointer == 1 and node.type.name == arrays[found.tensor].name
-        return replace(found, unit=1) if found is not None and same else None
+        address = _address(node.operand, arrays)
+        same = address is not None and node.type.pointer == 1 and node.type.name == arrays[address.tensor].name
+        return replace(address, unit=1) if address is not None and same else None
     if isinstance(node, ast.Binary) and node.operator in "+-":
         left, right = _address(node.left, arrays), _address(node.right, arrays)
         if (left is None) == (right is None) or (right is not None and node.operator == "-"):
             return None
-        found, other = (left, node.right) if left is not None else (right, node.left)
-        assert found is not None
-        change = affine(other).times(found.unit if node.operator == "+" else -found.unit)
-        return replace(found, offset=found.offset + change)
+        address, other = (left, node.right) if left is not None else (right, node.left)
+        assert address is not None
+        change = affine(other).times(address.unit if node.operator == "+" else -address.unit)
+        return replace(address, offset=address.offset + change)
     return None
 
 

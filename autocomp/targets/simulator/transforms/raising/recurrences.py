@@ -33,7 +33,7 @@ def before(name: str) -> str:
 def changes_in(count: Count, first: Values, after: Values) -> dict[str, Change]:
     """The values of variables in a loop, from those that they hold `first` and `after` one iteration, as expressions of
     those that they held before it."""
-    found: dict[str, Change] = {}
+    changes: dict[str, Change] = {}
     pending = set(first)
     marks = {before(name): name for name in first}
     while pending:
@@ -43,11 +43,11 @@ def changes_in(count: Count, first: Values, after: Values) -> dict[str, Change]:
             others = set() if value is None else {marks[mark] for mark in names(value) & marks.keys()} - {name}
             if others.isdisjoint(pending):
                 ready.append(name)
-                found[name] = _change(count, name, first[name], value, {other: found[other] for other in others})
+                changes[name] = _change(count, name, first[name], value, {other: changes[other] for other in others})
         if not ready:  # variables that change places
-            return {**found, **dict.fromkeys(pending, Change(None, None))}
+            return {**changes, **dict.fromkeys(pending, Change(None, None))}
         pending -= set(ready)
-    return found
+    return changes
 
 
 def _change(

@@ -10,8 +10,8 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import walk
 def unraised(kernel: ast.Kernel) -> tuple[str, ...]:
     """The constructs of a kernel in normal form that the transformations do not see through, in source order."""
     helpers = {function.name for function in kernel.functions}
-    found = (_named(node, helpers) for node in walk(kernel.entry.body))
-    return tuple(dict.fromkeys(text for text in found if text is not None))
+    constructs = (_named(node, helpers) for node in walk(kernel.entry.body))
+    return tuple(dict.fromkeys(text for text in constructs if text is not None))
 
 
 def _named(node: object, helpers: set[str]) -> str | None:

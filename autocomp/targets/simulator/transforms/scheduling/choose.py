@@ -50,17 +50,17 @@ def whole(computation: Contraction, leaves: Leaves | Tasks) -> Schedule:
 
 def ranked(model: CostModel) -> list[Ranked]:
     """The best schedules by their estimated cycles."""
-    found = _estimated(model, _bases(model))
-    if not found or isinstance(model.leaves, Tasks) or _crowded(model, found[0].schedule):
-        found = sorted([*found, *_estimated(model, _less_beside(model))], key=lambda item: item.cycles)
-    again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in found[:_LOOKED_AT_AGAIN])
+    estimated = _estimated(model, _bases(model))
+    if not estimated or isinstance(model.leaves, Tasks) or _crowded(model, estimated[0].schedule):
+        estimated = sorted([*estimated, *_estimated(model, _less_beside(model))], key=lambda item: item.cycles)
+    again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in estimated[:_LOOKED_AT_AGAIN])
     return sorted(again, key=lambda item: item.cycles)
 
 
 def _estimated(model: CostModel, bases: Iterable[Schedule]) -> list[Ranked]:
     """The schedules that follow from some, the least cycles first."""
-    found = (Ranked(schedule, model.cycles(schedule)) for base in bases for schedule in _all(model, base))
-    return sorted(found, key=lambda item: item.cycles)
+    estimated = (Ranked(schedule, model.cycles(schedule)) for base in bases for schedule in _all(model, base))
+    return sorted(estimated, key=lambda item: item.cycles)
 
 
 def _crowded(model: CostModel, schedule: Schedule) -> bool:
@@ -228,13 +228,13 @@ def _levels(model: CostModel, given: Schedule) -> Iterator[Mapping[str, int]]:
     order = given.order
     choices: dict[str, list[int]] = {}
     for operand in OPERANDS:
-        found: dict[tuple[str, ...], int] = {(): len(order)}
+        deepest: dict[tuple[str, ...], int] = {(): len(order)}
         for level in range(len(order)):
             grid = Grid(model.computation, replace(given, level={operand: level}))
             revisits = grid.revisits(operand)
             if revisits:
-                found[revisits] = level  # the innermost of those that save the same
-        choices[operand] = list(found.values())
+                deepest[revisits] = level  # the innermost of those that save the same
+        choices[operand] = list(deepest.values())
     for values in cartesian(*choices.values()):
         levels = dict(zip(choices, values, strict=True))
         if fits(Grid(model.computation, replace(given, level=levels)), model):

@@ -129,8 +129,8 @@ class CostModel:
         if stated is None:
             return 0.0
         given = {**part.operands, **{name: extents[word] for name, word in part.extents.items()}}
-        found = part.form(given).evaluate(stated)
-        return float(found.value) if isinstance(found, Number) else float(extents["row"])
+        cycles = part.form(given).evaluate(stated)
+        return float(cycles.value) if isinstance(cycles, Number) else float(extents["row"])
 
     # --- sums over a whole computation
 

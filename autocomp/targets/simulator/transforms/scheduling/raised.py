@@ -92,10 +92,10 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
     """The contraction of elements that commands carry out; where their semantics do not say that, that of whole tiles.
     Raises NotApplicable with the reasons against both."""
     try:
-        found = contractions_of(flow_of(commands))
-        if len(found) != 1:
-            raise NotApplicable(f"the kernel computes {len(found)} results, one after another")
-        return found[0].computation, leaves_of(found[0], commands)
+        computations = contractions_of(flow_of(commands))
+        if len(computations) != 1:
+            raise NotApplicable(f"the kernel computes {len(computations)} results, one after another")
+        return computations[0].computation, leaves_of(computations[0], commands)
     except NotApplicable as error:
         reason = str(error)
     try:
@@ -137,7 +137,7 @@ def _stated(kernel: ast.Kernel, computation: Contraction) -> Schedule | None:
 
 def as_data(schedule: Schedule) -> dict[str, Any]:
     """A schedule as plain data; what is as it is by default is left out."""
-    found: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for entry in fields(schedule):
         value = getattr(schedule, entry.name)
         if isinstance(value, frozenset):
@@ -147,8 +147,8 @@ def as_data(schedule: Schedule) -> dict[str, Any]:
         if isinstance(value, Mapping):
             value = dict(value)
         if value:
-            found[entry.name] = value
-    return found
+            data[entry.name] = value
+    return data
 
 
 def from_data(data: Any, computation: Contraction, base: Schedule | None = None) -> Schedule:

@@ -99,15 +99,15 @@ class Grid:
     @cached_property
     def stationary(self) -> tuple[str, ...]:
         """The innermost loops in which the right operand stays in the array, from the inside outwards."""
-        found: list[str] = []
+        names: list[str] = []
         if self.schedule.kept:
             right = self.dims("right")
             for dim in reversed(self.schedule.inner):
                 if dim in right:
                     break
                 if self.block[dim] > 1:
-                    found.append(dim)
-        return tuple(found)
+                    names.append(dim)
+        return tuple(names)
 
     def idle(self, operand: str) -> tuple[str, ...]:
         """The innermost loops inside a block in which an operand's tile stays the same, from the inside outwards."""
@@ -157,13 +157,13 @@ class Grid:
         """The reduced dimensions, all in a block, whose steps share tiles of the left operand: with which dimension of
         the result, and how many steps equal one of its own."""
         overlaps = self.computation.overlaps if self.schedule.shared else {}
-        found: dict[str, tuple[str, int]] = {}
+        shifts: dict[str, tuple[str, int]] = {}
         for one, (other, steps) in overlaps.items():
-            taken = {name for name, _ in found.values()}
+            taken = {name for name, _ in shifts.values()}
             several = self.pieces("left", other, self.block[other]) > 1
             if self.blocks[one] == 1 and steps < self.block[one] and several and other not in taken:
-                found[one] = other, steps
-        return found
+                shifts[one] = other, steps
+        return shifts
 
     def along(self, operand: str, dim: str, tiles: Mapping[str, Count]) -> Count | int:
         """Places of an operand along a dimension, for numbers of tiles of each, or arrays of them. Places that steps

@@ -36,12 +36,12 @@ class _Estimate:
     def _blocks(self) -> Mapping[str, npt.NDArray[np.int64]]:
         """For each loop over blocks, the block of each step, including the step after the last one."""
         steps = np.arange(self._steps + 1)
-        found: dict[str, npt.NDArray[np.int64]] = {}
+        blocks: dict[str, npt.NDArray[np.int64]] = {}
         inside = 1
         for dim in reversed(self._grid.order):
-            found[dim] = steps // inside % self._grid.blocks[dim]
+            blocks[dim] = steps // inside % self._grid.blocks[dim]
             inside *= self._grid.blocks[dim]
-        return found
+        return blocks
 
     def _tiles(self, dim: str) -> npt.NDArray[np.int64]:
         """Tiles of a dimension in each step."""
@@ -88,14 +88,14 @@ class _Estimate:
         model, grid = self._model, self._grid
         (extent, size), width = model.columns(stream, side, grid), model.width(stream, grid)
         tiles, last = self._tiles(side), self._last(side)
-        found = np.zeros(self._steps + 1)
+        sums = np.zeros(self._steps + 1)
         for count in set(tiles.tolist()):
             for ends in (False, True):
                 chosen = (tiles == count) & (last == ends)
                 full, over = divmod(count * size - -extent % size * ends, width * size)
                 cycles = full * model.move(stream, rows, width * size) if full else 0.0
-                found[chosen] = cycles + (model.move(stream, rows, over) if over else 0.0)
-        return found
+                sums[chosen] = cycles + (model.move(stream, rows, over) if over else 0.0)
+        return sums
 
     def _loads(self, operand: str) -> Steps:
         """Cycles of an operand's loads for each step, where the step is the first to use its tiles."""

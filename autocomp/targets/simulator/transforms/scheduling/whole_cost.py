@@ -146,5 +146,5 @@ class WholeCostModel(CostModel):
                 numbers[name] = value.usual
         timing = form.instruction.timing
         stated = next((timing[key] for key in keys if key in timing), None)
-        found = None if stated is None else form.changed({**form.operands, **numbers}).evaluate(stated)
-        return float(found.value) if isinstance(found, Number) else 0.0
+        cycles = None if stated is None else form.changed({**form.operands, **numbers}).evaluate(stated)
+        return float(cycles.value) if isinstance(cycles, Number) else 0.0

@@ -77,16 +77,16 @@ class _Pair:
 
 def _groups(program: Program) -> list[tuple[int, int, list[Computed]]]:
     """Stretches of steps in which the host adds up pairs of elements: their first step and the one after their last."""
-    found: list[tuple[int, int, list[Computed]]] = []
+    groups: list[tuple[int, int, list[Computed]]] = []
     for number, step in enumerate(program.steps):
         sums = list(computed(step))
         if not sums or any(len(element.terms) != 2 for element in sums):
             continue
-        if found and found[-1][1] == number and found[-1][2][0].result[0] == sums[0].result[0]:
-            found[-1] = (found[-1][0], number + 1, [*found[-1][2], *sums])
+        if groups and groups[-1][1] == number and groups[-1][2][0].result[0] == sums[0].result[0]:
+            groups[-1] = (groups[-1][0], number + 1, [*groups[-1][2], *sums])
         else:
-            found.append((number, number + 1, sums))
-    return found
+            groups.append((number, number + 1, sums))
+    return groups
 
 
 def _pairs(program: Program, first: int, last: int, sums: Sequence[Computed]) -> list[_Pair]:
@@ -94,10 +94,10 @@ def _pairs(program: Program, first: int, last: int, sums: Sequence[Computed]) ->
     pairs: dict[_Pair, None] = {}  # in order
     covered: dict[int, set[Byte]] = {}
     for element in sums:
-        found = origins(program, first, [term.element for term in element.terms])
-        if found is None:
+        sources = origins(program, first, [term.element for term in element.terms])
+        if sources is None:
             raise NotApplicable("the host adds up elements that no store moved out")
-        (one, term), (two, other) = sorted(zip(found, element.terms, strict=True), key=lambda entry: entry[0].store)
+        (one, term), (two, other) = sorted(zip(sources, element.terms, strict=True), key=lambda entry: entry[0].store)
         if one.column != two.column or one.store == two.store:
             raise NotApplicable("the elements that the host adds up do not lie alike in local memory")
         offset = element.result[1] - other.element[1]

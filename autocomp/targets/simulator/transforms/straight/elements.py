@@ -86,16 +86,16 @@ def lie(step: Step) -> dict[Byte, tuple[int, int]]:
     tensor = [access for access in step.accesses if not access.local]
     if step.change is None or len(local) != 1 or len(tensor) != 1 or len(local[0].spans) != len(tensor[0].spans):
         return {}
-    found: dict[Byte, tuple[int, int]] = {}
+    spans: dict[Byte, tuple[int, int]] = {}
     for (_, first, end), (row, start, stop) in zip(tensor[0].spans, local[0].spans, strict=True):
         size = (end - first) // (stop - start)
-        found.update({(tensor[0].memory, first + n * size): (row, start + n) for n in range(stop - start)})
-    return found
+        spans.update({(tensor[0].memory, first + n * size): (row, start + n) for n in range(stop - start)})
+    return spans
 
 
 def origins(program: Program, end: int, wanted: Sequence[Byte]) -> list[Origin] | None:
     """The stores that wrote elements last before a step; None if anything else wrote one of them."""
-    found: dict[Byte, Origin] = {}
+    origin_of: dict[Byte, Origin] = {}
     left = set(wanted)
     for number in reversed(range(end)):
         step = program.steps[number]
@@ -104,9 +104,9 @@ def origins(program: Program, end: int, wanted: Sequence[Byte]) -> list[Origin] 
             places = lie(step) if met and step.kind == "store" else {}
             if not met <= places.keys():
                 return None
-            found.update({byte: Origin(number, *places[byte]) for byte in met})
+            origin_of.update({byte: Origin(number, *places[byte]) for byte in met})
             left -= met
-    return None if left else [found[byte] for byte in wanted]
+    return None if left else [origin_of[byte] for byte in wanted]
 
 
 @dataclass

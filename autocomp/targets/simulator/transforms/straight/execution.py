@@ -224,9 +224,9 @@ def _literal(value: Constant) -> ast.Expression:
 
 def _typed_literal(value: Constant) -> ast.Expression:
     """A number of the same type, as what is computed with it may depend on that."""
-    found = _literal(value)
-    size = found.operand if isinstance(found, ast.Unary) else found
+    literal = _literal(value)
+    size = literal.operand if isinstance(literal, ast.Unary) else literal
     if not isinstance(size, ast.IntLiteral) or value.type not in _SUFFIXES:
-        return found
+        return literal
     size = replace(size, suffix=_SUFFIXES[value.type])
-    return replace(found, operand=size) if isinstance(found, ast.Unary) else size
+    return replace(literal, operand=size) if isinstance(literal, ast.Unary) else size

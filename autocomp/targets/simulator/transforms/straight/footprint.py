@@ -204,7 +204,7 @@ def _outcome(
     for requirement in known.requirements:
         if substitute(requirement.condition, value) == Number(0):
             raise NotApplicable(f"{instruction.name}: {requirement.message}")
-    found = [_access(region, operands, state, value, number) for region in known.regions]
+    touched = [_access(region, operands, state, value, number) for region in known.regions]
     registers: list[tuple[Field, int | float | None, str | None]] = []
     for (name, index, part), expression in known.effects.items():
         result = substitute(expression, value)
@@ -212,7 +212,7 @@ def _outcome(
         register = (name, None if index is None else int(_number(index, value)), part)
         known_value = result.value if isinstance(result, Number) else None
         registers.append((register, known_value, None if source is None else source.parameter))
-    accesses = tuple(entry for entry in found if entry is not None)
+    accesses = tuple(entry for entry in touched if entry is not None)
     change, taken = _moved_and_taken(accelerator, known, value)
     return _Outcome(accesses, tuple(registers), change, taken)
 
@@ -334,11 +334,11 @@ def _setter(region: Region, state: State, number: int) -> Setter | None:
     return None
 
 
-def _joined(found: list[Access]) -> tuple[Access, ...]:
+def _joined(accesses: list[Access]) -> tuple[Access, ...]:
     """Accesses of the same operand as one; a read of what is then added to belongs to the write."""
     result: dict[tuple[str, bool, tuple[int, int] | None], Access] = {}
-    adding = {access.operand for access in found if access.adds}
-    for access in found:
+    adding = {access.operand for access in accesses if access.adds}
+    for access in accesses:
         if access.adds:
             continue
         key = (access.memory, access.write, access.operand)

@@ -48,7 +48,7 @@ class KeepResults(Transformation):
         for site in facts.sites:
             if site.pointer is not None:
                 kinds.setdefault(site.pointer.tensor, set()).add(site.kind)
-        names = [name for name, found in kinds.items() if {"load", "store"} <= found]
+        names = [name for name, roles in kinds.items() if {"load", "store"} <= roles]
         choices = [names, *([name] for name in names if len(names) > 1)] if names else []
         return [
             Proposal({"tensors": chosen}, f"{', '.join(chosen)} stays on the accelerator", _saved(facts, chosen))
@@ -93,17 +93,17 @@ def _source(program: Program, value: Value) -> tuple[str, int, Change] | None:
     what moving it out and in again does to elements."""
     load = program.steps[value.first]
     wanted = lie(load)
-    found = origins(program, value.first, tuple(wanted)) if wanted else None
-    if found is None or load.factor is None:
+    sources = origins(program, value.first, tuple(wanted)) if wanted else None
+    if sources is None or load.factor is None:
         return None
     places: set[tuple[str, int, Change]] = set()
-    for origin, (row, column) in zip(found, wanted.values(), strict=True):
+    for origin, (row, column) in zip(sources, wanted.values(), strict=True):
         store = program.steps[origin.store]
         if store.change is None or origin.column != column:
             return None
         done = replace(store.change, factor=store.change.factor * load.factor)
         places.add((store.local(write=False)[0].memory, origin.row - row, done))
-    stores = {origin.store for origin in found}
+    stores = {origin.store for origin in sources}
     if any(not keeps(program, program.steps[s].local(write=False)[0], s, value.last) for s in stores):
         return None
     return places.pop() if len(places) == 1 else None

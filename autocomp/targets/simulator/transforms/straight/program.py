@@ -160,14 +160,14 @@ class _Reader:
         self._need(role, operands)
         first = self.number - len(self.pending)
         self.pending.append(call)
-        found = execute(
+        outcome = execute(
             accelerator, instruction, operands, self.state, self.number, lambda n, p: self._locate(n - first, p)
         )
         self.number += 1
-        self.accesses.extend(found.accesses)
-        self.taken.update(found.taken)
+        self.accesses.extend(outcome.accesses)
+        self.taken.update(outcome.taken)
         if role.kind == "preload":
-            if not any(access.local and not access.write for access in found.accesses):
+            if not any(access.local and not access.write for access in outcome.accesses):
                 raise NotApplicable("the array keeps an operand from one computation to the next")
             return None
         step = Step(
@@ -176,7 +176,7 @@ class _Reader:
             tuple(self.pending),
             tuple(self.accesses),
             tuple(self.settings.values()),
-            found.change if role.kind in ("load", "store") else None,
+            outcome.change if role.kind in ("load", "store") else None,
             tuple(self.taken.items()),
         )
         self.pending, self.accesses, self.settings, self.taken = [], [], {}, {}
@@ -217,14 +217,14 @@ class _Reader:
             return None
         given = self.pending[call]
         parameters = self.facts.machine.parameters[given.function, len(given.arguments)]
-        positions = (n for n, found in enumerate(parameters) if found is not None and found.name == parameter)
+        positions = (n for n, pointer in enumerate(parameters) if pointer is not None and pointer.name == parameter)
         position = next(positions, None)
         return None if position is None else (call, position)
 
     def host(self, statement: ast.ExpressionStatement) -> Step:
         """A statement of the host on elements of tensors, or one of its functions on whole arrays."""
         node = statement.expression
-        found: list[Access] = []
+        accesses: list[Access] = []
         if isinstance(node, ast.Call):
             tensors = _COUNTS_OF_BUILTINS.get(node.function)
             if tensors is None:
@@ -235,17 +235,17 @@ class _Reader:
                 if not isinstance(value, Place):
                     raise NotApplicable(f"{node.function} is given no tensor")
                 span = (0, value.byte, value.byte + length)
-                found.append(Access(f"&{value.tensor}", (span,), number == tensors - 1, False, (0, number)))
+                accesses.append(Access(f"&{value.tensor}", (span,), number == tensors - 1, False, (0, number)))
         elif isinstance(node, ast.Assignment | ast.Step):
             target = node.target
             reads = [node.value] if isinstance(node, ast.Assignment) else []
             if isinstance(node, ast.Step) or node.operator:
                 reads.append(target)
-            found.extend(self._element(index, False) for part in reads for index in _elements(part))
-            found.append(self._element(target, True))
+            accesses.extend(self._element(index, False) for part in reads for index in _elements(part))
+            accesses.append(self._element(target, True))
         else:
             raise NotApplicable("the kernel is not written out")
-        return Step("host", "", (), tuple(found), statement=statement)
+        return Step("host", "", (), tuple(accesses), statement=statement)
 
     def _element(self, node: ast.Expression, write: bool) -> Access:
         place, size = self.folding.element(node)

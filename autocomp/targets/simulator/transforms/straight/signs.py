@@ -47,5 +47,5 @@ def negated_by_stores(program: Program, tensor: str) -> ast.Kernel:
 
 def _negates(step: Step) -> bool:
     """True if a step of the host changes the signs of elements in place, and does nothing else."""
-    found = computed(step)
-    return bool(found) and all([(t.element, t.sign) for t in e.terms] == [(e.result, -1.0)] for e in found)
+    sum_of_step = computed(step)
+    return bool(sum_of_step) and all([(t.element, t.sign) for t in e.terms] == [(e.result, -1.0)] for e in sum_of_step)

@@ -155,10 +155,10 @@ def narrowed(ranges: Ranges, condition: ast.Expression, holds: bool = True) -> R
         return None if first is None else narrowed(first, condition.right, holds)
     operator = condition.operator if holds else _OPPOSITES.get(condition.operator, "")
     difference = affine(condition.left) - affine(condition.right)
-    found: Ranges | None = ranges
+    narrow: Ranges | None = ranges
     for sign, most in _AT_MOST.get(operator, ()):
-        found = None if found is None else _at_most(found, difference.times(sign), most)
-    return found
+        narrow = None if narrow is None else _at_most(narrow, difference.times(sign), most)
+    return narrow
 
 
 def opposite(condition: ast.Expression) -> ast.Expression:
@@ -175,20 +175,20 @@ _AT_MOST = {"<": [(1, -1)], "<=": [(1, 0)], ">": [(-1, -1)], ">=": [(-1, 0)], "=
 
 def _at_most(ranges: Ranges, total: Affine, most: int) -> Ranges | None:
     """The bounds of the variables where a sum is at most a number."""
-    found = dict(ranges)
+    narrow = dict(ranges)
     for atom, factor in total.terms:
-        if not isinstance(atom, ast.Name) or atom.name not in found:
+        if not isinstance(atom, ast.Name) or atom.name not in narrow:
             continue
-        rest = interval_of(total - Affine(0, ((atom, factor),)), found)
+        rest = interval_of(total - Affine(0, ((atom, factor),)), narrow)
         if rest is None:
             continue
-        low, high = found[atom.name]
+        low, high = narrow[atom.name]
         limit = (most - rest[0]) // factor if factor > 0 else -((most - rest[0]) // -factor)
         low, high = (low, min(high, limit)) if factor > 0 else (max(low, limit), high)
         if low > high:
             return None
-        found[atom.name] = low, high
-    return found
+        narrow[atom.name] = low, high
+    return narrow
 
 
 def possible_bits(bounds: Interval) -> int:
@@ -201,13 +201,13 @@ def _interval_of_choice(node: ast.Conditional, ranges: Ranges) -> Interval | Non
     """Bounds of a conditional expression: of each side where the condition lets it be chosen."""
     sides = [(node.then, narrowed(ranges, node.condition)), (node.otherwise, narrowed(ranges, node.condition, False))]
     bounds = [interval(side, chosen) for side, chosen in sides if chosen is not None]
-    known = [found for found in bounds if found is not None]
+    known = [limit for limit in bounds if limit is not None]
     if not known or len(known) < len(bounds):
         return None
     low, high = min(low for low, _ in known), max(high for _, high in known)
     least = minimum_of(node)
     limits = [interval(side, ranges) for side in least] if least is not None else []
-    return low, min([high, *(found[1] for found in limits if found is not None)])
+    return low, min([high, *(limit[1] for limit in limits if limit is not None)])
 
 
 def _interval_of_unary(node: ast.Unary, ranges: Ranges) -> Interval | None:

@@ -39,7 +39,7 @@ def _simplified(node: Node, ranges: Ranges) -> Node:
         arguments = tuple([simplify(argument, ranges) for argument in node.arguments])
         same = all(new is old for new, old in zip(arguments, node.arguments, strict=True))
         return node if same else replace(node, arguments=arguments)
-    return map_expressions(node, lambda found: _kept(found, _simplify_one(found, ranges)))
+    return map_expressions(node, lambda form: _kept(form, _simplify_one(form, ranges)))
 
 
 def _kept(old: ast.Expression, new: ast.Expression) -> ast.Expression:

@@ -34,10 +34,10 @@ class Progression:
 
 def loop(statement: ast.Statement) -> Loop | None:
     """The counted loop in normal form that a statement is, or None."""
-    found = progression(statement)
-    if found is None or (found.start, found.step) != (0, 1):
+    counted = progression(statement)
+    if counted is None or (counted.start, counted.step) != (0, 1):
         return None
-    return Loop(found.variable, found.trips)
+    return Loop(counted.variable, counted.trips)
 
 
 @remembered

@@ -41,16 +41,16 @@ def change_loop(
 
     Raises NotApplicable without such a loop.
     """
-    found = 0
+    count = 0
 
     def visit(given: Statements) -> Statements:
-        nonlocal found
+        nonlocal count
         result: list[ast.Statement] = []
         for statement in given:
             counted = loop(statement)
             if counted is not None and counted.variable == variable and only(statement):
                 assert isinstance(statement, ast.For)
-                found += 1
+                count += 1
                 result.extend(change(statement, counted))
             else:
                 inner = tuple(with_statements(held, visit(held.statements)) for held in blocks(statement))
@@ -58,7 +58,7 @@ def change_loop(
         return tuple(result)
 
     changed = visit(statements)
-    if not found:
+    if not count:
         raise NotApplicable(f"no counted loop over {variable!r} in the kernel")
     return changed
 
@@ -67,8 +67,8 @@ def single_loop(statements: Statements) -> tuple[ast.For, Loop] | None:
     """The loop that a body consists of, or None."""
     if len(statements) != 1:
         return None
-    found = loop(statements[0])
-    return (statements[0], found) if found is not None and isinstance(statements[0], ast.For) else None
+    counted = loop(statements[0])
+    return (statements[0], counted) if counted is not None and isinstance(statements[0], ast.For) else None
 
 
 def peel_nest(statement: ast.Statement) -> tuple[tuple[Loop, ...], tuple[ast.Expression, ...], Statements]:
@@ -78,9 +78,9 @@ def peel_nest(statement: ast.Statement) -> tuple[tuple[Loop, ...], tuple[ast.Exp
     current: Statements = (statement,)
     while len(current) == 1:
         only = current[0]
-        found = loop(only)
-        if found is not None and isinstance(only, ast.For):
-            loops.append(found)
+        counted = loop(only)
+        if counted is not None and isinstance(only, ast.For):
+            loops.append(counted)
             current = only.body.statements
         elif isinstance(only, ast.If) and only.otherwise is None:
             guards.extend(conjuncts(only.condition))
@@ -123,10 +123,10 @@ def sink(how: Sinking, given: Statements, guards: Sequence[ast.Expression] = ())
             group.clear()
 
     for statement in given:
-        found = loop(statement)
-        if found is not None and isinstance(statement, ast.For) and how.below(found):
+        counted = loop(statement)
+        if counted is not None and isinstance(statement, ast.For) and how.below(counted):
             close()
-            result.extend(make_nest((found,), sink(how, statement.body.statements, guards)))
+            result.extend(make_nest((counted,), sink(how, statement.body.statements, guards)))
         elif isinstance(statement, ast.If) and statement.otherwise is None and _holds(statement, how.below):
             close()
             result.extend(sink(how, statement.then.statements, (*guards, *conjuncts(statement.condition))))
@@ -139,7 +139,7 @@ def sink(how: Sinking, given: Statements, guards: Sequence[ast.Expression] = ())
 
 
 def _holds(statement: ast.If, below: Callable[[Loop], bool]) -> bool:
-    return any((found := loop(inner)) is not None and below(found) for inner in statement.then.statements)
+    return any((counted := loop(inner)) is not None and below(counted) for inner in statement.then.statements)
 
 
 def relevant(guards: Sequence[ast.Expression], variables: frozenset[str]) -> tuple[ast.Expression, ...]:

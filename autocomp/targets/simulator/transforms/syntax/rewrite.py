@@ -26,14 +26,14 @@ def _field_names(kind: type[Any]) -> tuple[str, ...]:
 @remembered
 def children(node: Any) -> tuple[Any, ...]:
     """The nodes directly below a node, in source order."""
-    found: list[Any] = []
+    nodes: list[Any] = []
     for name in _field_names(node.__class__):
         value = getattr(node, name)
         if value.__class__ is tuple:
-            found.extend([part for part in value if part.__class__ in _NODES])
+            nodes.extend([part for part in value if part.__class__ in _NODES])
         elif value.__class__ in _NODES:
-            found.append(value)
-    return tuple(found)
+            nodes.append(value)
+    return tuple(nodes)
 
 
 def _but_expressions(node: Any) -> list[Any]:
@@ -165,12 +165,12 @@ def called(node: Any) -> frozenset[str]:
 
 def all_names(kernel: ast.Kernel) -> frozenset[str]:
     """Names that a new variable must not take."""
-    found: set[str] = set(kernel.constants)
+    every: set[str] = set(kernel.constants)
     for function in kernel.functions:
-        found.add(function.name)
-        found.update(parameter.name for parameter in function.parameters)
-        found |= names(function.body) | declared(function.body) | called(function.body)
-    return frozenset(found)
+        every.add(function.name)
+        every.update(parameter.name for parameter in function.parameters)
+        every |= names(function.body) | declared(function.body) | called(function.body)
+    return frozenset(every)
 
 
 def fresh(wanted: str, taken: Iterable[str]) -> str:

@@ -89,10 +89,10 @@ def with_ordered_filters(graph: Graph) -> Graph:
         shape = (groups, weight.shape[0] // groups, *weight.shape[1:])
         order = (0, 2, *range(3, 3 + taps), 1) if reach.transposed else (0, 1, *range(3, 3 + taps), 2)
         grouped, ordered, copied = (f"{node.name}_{word}" for word in ("grouped", "ordered", "copied"))
-        found = tuple(shape[axis] for axis in order)
+        shape_of_filters = tuple(shape[axis] for axis in order)
         nodes[grouped] = Node(grouped, "view", (Ref(weight.name), shape), {}, shape, weight.dtype)
-        nodes[ordered] = Node(ordered, "permute", (Ref(grouped), order), {}, found, weight.dtype)
-        nodes[copied] = Node(copied, COPY, (Ref(ordered),), {}, found, weight.dtype)
+        nodes[ordered] = Node(ordered, "permute", (Ref(grouped), order), {}, shape_of_filters, weight.dtype)
+        nodes[copied] = Node(copied, COPY, (Ref(ordered),), {}, shape_of_filters, weight.dtype)
         nodes[node.name] = replace(node, options={**node.options, FILTERS: Ref(copied)})
     return Graph(nodes, graph.outputs)
 
@@ -115,7 +115,7 @@ class Tiles:
             )
         self.scope = Scope(graph, stored, names, result)
         raw = _lies(graph, a, stored) and _lies(graph, b, stored)
-        found = []
+        loads = []
         for operand, place, mask, inner in (
             (a, sizes.left, both(left, sizes.inside) if sizes.inside else left, "offs_"),
             (b, sizes.right, right, "offs_"),
@@ -125,14 +125,14 @@ class Tiles:
             value = body.value(operand.name, place)
             if not _lies(graph, operand, stored):
                 value = body.name("kept", f"tl.where({mask}, {value}, 0.0)")
-            found.append((body, value))
-        first = f"tl.trans({found[0][1]})" if sizes.across else found[0][1]
-        dot = f'tl.dot({first}, {found[1][1]}, acc, input_precision="ieee")'
+            loads.append((body, value))
+        first = f"tl.trans({loads[0][1]})" if sizes.across else loads[0][1]
+        dot = f'tl.dot({first}, {loads[1][1]}, acc, input_precision="ieee")'
         self.loop = [
             "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)",
             "for k in range(0, K, BLOCK_K):",
             "    offs_k = k + tl.arange(0, BLOCK_K)",
-            *(f"    {line}" for body, _ in found for line in body.lines),
+            *(f"    {line}" for body, _ in loads for line in body.lines),
             f"    acc = {dot}",
         ]
         value = self.scope.name("tile", "tl.trans(acc)") if sizes.across else "acc"

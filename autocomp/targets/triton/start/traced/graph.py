@@ -88,12 +88,12 @@ def once(graph: Graph) -> Graph:
     for node in graph.nodes.values():
         args = tuple(_replaced(argument, same) for argument in node.args)
         options = {key: _replaced(value, same) for key, value in node.options.items()}
-        found = Node(node.name, node.op, args, options, node.shape, node.dtype)
+        merged = Node(node.name, node.op, args, options, node.shape, node.dtype)
         key = repr((node.op, args, sorted(options.items()), node.shape, node.dtype))
         if node.op != "input" and node.name not in graph.outputs and key in known:
             same[node.name] = known[key]
             continue
-        kept[node.name] = found
+        kept[node.name] = merged
         known.setdefault(key, node.name)
     return Graph(kept, graph.outputs)
 

@@ -112,11 +112,11 @@ def symbol(text: str, extent: int) -> Index:
 
 def split(whole: Index, shape: Sequence[int]) -> tuple[Index, ...]:
     """The indices along the axes of a contiguous tensor for a place in it."""
-    found: list[Index] = []
+    parts: list[Index] = []
     for position, extent in reversed(list(enumerate(shape))):
         whole, rest = whole.divide(extent) if position else (whole, whole)
-        found.append(rest if extent > 1 else Index())
-    return tuple(reversed(found))
+        parts.append(rest if extent > 1 else Index())
+    return tuple(reversed(parts))
 
 
 def join(indices: Sequence[Index], shape: Sequence[int]) -> Index:
@@ -131,22 +131,22 @@ def join(indices: Sequence[Index], shape: Sequence[int]) -> Index:
 
 def _joined(coefficients: Mapping[Part, int]) -> tuple[tuple[Part, int], ...]:
     """The terms of a sum, with neighbouring parts of one symbol put together."""
-    found = dict(coefficients)
+    terms = dict(coefficients)
     again = True
     while again:
         again = False
-        for high, by in list(found.items()):
-            for low, other in list(found.items()):
+        for high, by in list(terms.items()):
+            for low, other in list(terms.items()):
                 if (
                     high.symbol == low.symbol
                     and high.divisor == low.divisor * low.modulus
                     and by == other * low.modulus
                 ):
-                    del found[high], found[low]
+                    del terms[high], terms[low]
                     both = Part(low.symbol, low.divisor, low.modulus * high.modulus)
-                    found[both] = found.get(both, 0) + other
+                    terms[both] = terms.get(both, 0) + other
                     again = True
                     break
             if again:
                 break
-    return tuple(sorted(found.items(), key=lambda pair: (pair[0].symbol.text, pair[0].divisor, pair[0].modulus)))
+    return tuple(sorted(terms.items(), key=lambda pair: (pair[0].symbol.text, pair[0].divisor, pair[0].modulus)))

@@ -60,11 +60,11 @@ class Space:
     def place(self, outer: Index, inner: Index) -> Place:
         """Where element `inner` of result `outer` is."""
         kept = [axis for axis in range(len(self.shape)) if axis not in self.axes]
-        found = [Index()] * len(self.shape)
+        indices = [Index()] * len(self.shape)
         for axes, index in ((kept, outer), (list(self.axes), inner)):
             for axis, part in zip(axes, split(index, [self.shape[axis] for axis in axes]), strict=True):
-                found[axis] = part
-        return tuple(found)
+                indices[axis] = part
+        return tuple(indices)
 
 
 def space_of(graph: Graph, node: Node) -> Space:
@@ -112,8 +112,8 @@ class Loops:
                 results.append(self._accumulate(body, node.op, value, source.is_float))
         self._loop(body)
         for node, result in zip(nodes, results, strict=True):
-            found = self.scope.name("found", f"{result} != 0") if node.op in ("any", "all") else result
-            self.scope.held[node.name] = (found, split(self.outer, node.shape))
+            any_found = self.scope.name("found", f"{result} != 0") if node.op in ("any", "all") else result
+            self.scope.held[node.name] = (any_found, split(self.outer, node.shape))
 
     def scan(self, node: Node, output: str) -> None:
         """Lines that store sums or products of all elements up to each."""
@@ -317,7 +317,7 @@ class Reach:
 
     def spots(self, place: Sequence[Index], taps: Sequence[Index], extents: Sequence[int]) -> tuple[str, list[Index]]:
         """The condition for an element to be inside of the image, and where it is along each axis."""
-        conditions, found = [], []
+        conditions, places = [], []
         place = place[-len(self.kernel) :]
         for axis, extent in enumerate(extents[-len(self.kernel) :]):
             tap = taps[axis].times(self.dilation[axis])
@@ -330,7 +330,7 @@ class Reach:
                     conditions.append(f"({text} >= 0)")
                     spot = symbol(f"(({text}) // {stride})", max(extent, 2))
                     conditions.append(f"({spot.text({})} < {extent})")
-                    found.append(spot)
+                    places.append(spot)
                     continue
             else:
                 spot = (place[axis].times(self.stride[axis]) + tap).plus(-self.padding[axis])
@@ -339,8 +339,8 @@ class Reach:
                 conditions.append(f"({spot.text({})} >= 0)")
             if spot.most >= extent:
                 conditions.append(f"({spot.text({})} < {extent})")
-            found.append(spot)
-        return " & ".join(conditions), found
+            places.append(spot)
+        return " & ".join(conditions), places
 
 
 def _each(value: object, rank: int) -> tuple[int, ...]:

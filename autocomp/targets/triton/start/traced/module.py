@@ -81,11 +81,11 @@ class _Writer:
 
     def _needs(self, node: Node) -> set[str]:
         """The nodes that must be stored, or held, for a node to be computed."""
-        found: set[str] = set()
+        names: set[str] = set()
         for name in node.refs():
             other = self.graph[name]
-            found |= self._needs(other) if is_inline(other) and name not in self.stored else {name}
-        return found
+            names |= self._needs(other) if is_inline(other) and name not in self.stored else {name}
+        return names
 
     def _follower(self, group: Sequence[Node]) -> tuple[Node, str] | None:
         """A result that the kernel of some nodes can write by itself: it needs nothing else that is not stored."""

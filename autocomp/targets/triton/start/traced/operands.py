@@ -102,8 +102,8 @@ def _deep(graph: Graph, ref: Ref, axis: int) -> bool:
         place, node = moved(graph, node, place), graph[node.args[0]]
     if node.op != "input":
         return True
-    found = [(part, by) for part, by in join(place, node.shape).terms if part.symbol.text == wanted]
-    return len(found) == 1 and found[0][1] == 1 and found[0][0].modulus == extent
+    factors = [(part, by) for part, by in join(place, node.shape).terms if part.symbol.text == wanted]
+    return len(factors) == 1 and factors[0][1] == 1 and factors[0][0].modulus == extent
 
 
 def _packed(nodes: dict[str, Node], graph: Graph, ref: Ref, full: int, right: bool) -> Ref:

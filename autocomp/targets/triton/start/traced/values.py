@@ -80,9 +80,9 @@ class Scope:
 
     def name(self, word: str, text: str) -> str:
         """A variable with a value."""
-        found = self.fresh(word)
-        self.lines.append(f"{found} = {text}")
-        return found
+        fresh_name = self.fresh(word)
+        self.lines.append(f"{fresh_name} = {text}")
+        return fresh_name
 
     def value(self, name: str, place: Place, other: str = "0.0", mask: str | None = None) -> str:
         """The variable that holds a node's element at a place; masked elements are `other` where they are loaded."""
@@ -195,10 +195,10 @@ def moved(graph: Graph, node: Node, place: Place) -> Place:
         return split(join(place, node.shape), shape)
     if op in ("permute", "transpose", "t"):
         order = _order(node, len(shape))
-        found = [Index()] * len(shape)
+        indices = [Index()] * len(shape)
         for axis, origin in enumerate(order):
-            found[origin] = place[axis]
-        return tuple(found)
+            indices[origin] = place[axis]
+        return tuple(indices)
     if op in ("unsqueeze", "squeeze"):
         kept = iter(index for index, extent in zip(place, node.shape, strict=True) if extent > 1)
         return tuple(next(kept) if extent > 1 else Index() for extent in shape)

@@ -68,10 +68,10 @@ class Form:
 
     def number(self, expression: Expression) -> int:
         """The value of an expression that rows have no part in. Raises NotApplicable."""
-        found = self.evaluate(expression)
-        if not isinstance(found, Number) or isinstance(found.value, float):
+        value = self.evaluate(expression)
+        if not isinstance(value, Number) or isinstance(value.value, float):
             raise NotApplicable(f"what {self.name} touches depends on data")
-        return found.value
+        return value.value
 
     def requires(self, operands: Mapping[str, int | float]) -> bool:
         """True if the machine allows these operands in their place, as far as that is known before the data are."""
@@ -82,8 +82,8 @@ class Form:
         for statement in self.instruction.body:
             if not isinstance(statement, Require):
                 continue
-            found = algebra.substitute(statement.condition, known)
-            if isinstance(found, Number) and not found.value:
+            condition = algebra.substitute(statement.condition, known)
+            if isinstance(condition, Number) and not condition.value:
                 return False
         return True
 
@@ -95,9 +95,9 @@ class Form:
 
     def space(self, parameter: str) -> m.AddressSpace:
         """The address space of an operand."""
-        found = next(p for p in self.instruction.parameters if p.name == parameter)
-        assert found.space is not None
-        return self.accelerator.space(found.space)
+        operand = next(p for p in self.instruction.parameters if p.name == parameter)
+        assert operand.space is not None
+        return self.accelerator.space(operand.space)
 
 
 @dataclass(frozen=True)
@@ -141,22 +141,22 @@ class Commands:
     @cached_property
     def setters(self) -> Mapping[Register, Column]:
         """For each register that holds a row: the command before each command that set it last, or -1."""
-        found: dict[Register, Column] = {}
+        commands: dict[Register, Column] = {}
         numbers = np.arange(len(self))
         for register in {register for form in self.forms for register in form.sets}:
             sets = np.array([register in form.sets for form in self.forms], dtype=bool)[self.form]
             last = np.maximum.accumulate(np.where(sets, numbers, -1))
-            found[register] = np.concatenate(([-1], last[:-1]))
-        return found
+            commands[register] = np.concatenate(([-1], last[:-1]))
+        return commands
 
     @cached_property
     def accesses(self) -> Accesses:
         """The reads and writes of each command, as the simulator saw them."""
         options = Options(record_detail=True, requirements=False)
-        found = replay_trace(isa.lower(self.accelerator).machine, self.trace, options)
-        if found.error is not None or found.accesses is None:
+        replayed = replay_trace(isa.lower(self.accelerator).machine, self.trace, options)
+        if replayed.error is not None or replayed.accesses is None:
             raise NotApplicable("the commands do not run by themselves")
-        return found.accesses
+        return replayed.accesses
 
     def base(self, commands: Column, form: Form, expression: Expression) -> Column:
         """The value of a row expression for commands of a form: a constant, or one row and a constant."""
@@ -215,10 +215,12 @@ def _lookup(
     if isinstance(part, StateField):
         index = None
         if part.index is not None:
-            found = algebra.substitute(part.index, lambda p: _lookup(accelerator, instruction, operands, registers, p))
-            if not isinstance(found, Number):
+            subscript = algebra.substitute(
+                part.index, lambda p: _lookup(accelerator, instruction, operands, registers, p)
+            )
+            if not isinstance(subscript, Number):
                 return None
-            index = int(found.value)
+            index = int(subscript.value)
         value = registers.get((part.state, index, part.field))
         return None if value is None else Number(value)
     return None
@@ -328,15 +330,15 @@ class _Forms:
     def follow(self, signatures: Column) -> Column:
         """The number of each command's form."""
         state = self._state(initial_registers(self._accelerator))
-        found = np.empty(len(signatures), dtype=np.int64)
+        numbers = np.empty(len(signatures), dtype=np.int64)
         taken: dict[tuple[int, int], tuple[int, int]] = {}
         for number, signature in enumerate(signatures.tolist()):
             key = (state, signature)
             outcome = taken.get(key)
             if outcome is None:
                 outcome = taken[key] = self._outcome(state, signature)
-            found[number], state = outcome
-        return found
+            numbers[number], state = outcome
+        return numbers
 
     def _state(self, registers: Registers) -> int:
         key = tuple(sorted(registers.items(), key=repr))
@@ -369,10 +371,10 @@ def form_of(
 ) -> Form:
     """The form that a command takes with these operands and registers. Raises NotApplicable if it cannot be told."""
     _, sets = _after(accelerator, instruction, operands, registers)
-    found = _form(accelerator, instruction, operands, registers, sets)
-    if found.unclear:
-        raise NotApplicable(found.unclear)
-    return found
+    form = _form(accelerator, instruction, operands, registers, sets)
+    if form.unclear:
+        raise NotApplicable(form.unclear)
+    return form
 
 
 def _form(
@@ -386,22 +388,22 @@ def _form(
     def decide(expression: Expression) -> Expression:
         return algebra.substitute(expression, lambda part: _lookup(accelerator, instruction, operands, registers, part))
 
-    found: tuple[Transfer, ...] = ()
+    moves: tuple[Transfer, ...] = ()
     unclear = ""
     try:
-        found = () if instruction.streams else transfers(accelerator, instruction, decide)
+        moves = () if instruction.streams else transfers(accelerator, instruction, decide)
     except UnclearError as error:
         unclear = f"{instruction.name}: {error}"
-    return Form(instruction, dict(operands), dict(registers), found, sets, accelerator, unclear)
+    return Form(instruction, dict(operands), dict(registers), moves, sets, accelerator, unclear)
 
 
 def initial_registers(accelerator: m.Accelerator) -> Registers:
     """The registers before the first command."""
-    found: dict[Register, int | float] = {}
+    values: dict[Register, int | float] = {}
     for record in accelerator.states:
         for index in range(record.count) if record.count else (None,):
-            found.update({(record.name, index, name): start for name, _, start in record.fields})
-    return found
+            values.update({(record.name, index, name): start for name, _, start in record.fields})
+    return values
 
 
 def registers_after(
@@ -421,12 +423,12 @@ def _after(
     registers: Registers,
 ) -> tuple[Registers, Mapping[Register, str]]:
     """The registers after a command, without those that hold a row, and the operands that set the latter."""
-    found = effects_of(accelerator, instruction)
-    if not found:
+    effects = effects_of(accelerator, instruction)
+    if not effects:
         return registers, {}
     changed = dict(registers)
     sets: dict[Register, str] = {}
-    for (name, index, part), expression in found.items():
+    for (name, index, part), expression in effects.items():
         place = None
         if index is not None:
             at = algebra.substitute(index, lambda p: _lookup(accelerator, instruction, operands, registers, p))

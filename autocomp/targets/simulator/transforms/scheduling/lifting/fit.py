@@ -145,10 +145,10 @@ class _Fit:
 
     def _axis_dims(self, tensor: Tensor, tiles: Sequence[Tiles]) -> Mapping[str, tuple[int, int]]:
         """The dimension of a tensor along each axis of its tiles, and elements at a time."""
-        found = self._stepped(tensor, [(t, self._rows(t)) for t in tiles])
+        dims = self._stepped(tensor, [(t, self._rows(t)) for t in tiles])
         if any((t.rows, t.columns) != (tiles[0].rows, tiles[0].columns) for t in tiles):
             raise NotApplicable(f"tiles of {tensor.name!r} are used in different ways")
-        return {tiles[0].rows: found, tiles[0].columns: (len(tensor.shape) - 1, 1)}
+        return {tiles[0].rows: dims, tiles[0].columns: (len(tensor.shape) - 1, 1)}
 
     def _rows(self, tiles: Tiles) -> int:
         return next(p.axes[tiles.rows] for p in self.parts if tiles is p.left or tiles is p.right)
@@ -156,37 +156,37 @@ class _Fit:
     def _names(self) -> Mapping[tuple[str, int], str]:
         """Names of dimensions, by the tensor's role and its dimension: i, j and k for those of tiles, then others."""
         part = self.parts[0]
-        found = {("result", self.row_dim): "i", ("result", self.column_dim): "j"}
+        names = {("result", self.row_dim): "i", ("result", self.column_dim): "j"}
         column = self._right_steps[part.column][0]
-        found["right", column] = "j"
+        names["right", column] = "j"
         depth = self._right_steps[part.depth][0]
-        found["right", depth] = "k"
+        names["right", depth] = "k"
         others = iter("npqlmo")
         for dim in range(len(self.result.shape)):
-            found.setdefault(("result", dim), "") or found.update({("result", dim): next(others)})
+            names.setdefault(("result", dim), "") or names.update({("result", dim): next(others)})
         if self.alike:
-            found["right", len(self.right.shape) - 2] = found["result", self.column_dim - 1]
+            names["right", len(self.right.shape) - 2] = names["result", self.column_dim - 1]
         inner = iter("rstuvw")
         for dim in range(len(self.right.shape)):
-            found.setdefault(("right", dim), "") or found.update({("right", dim): next(inner)})
-        return found
+            names.setdefault(("right", dim), "") or names.update({("right", dim): next(inner)})
+        return names
 
     def coordinates(self, part: Products) -> dict[str, Column]:
         """The coordinates of the first element of each product, by dimension."""
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         places = (("right", self.right, part.right), ("result", self.result, part.result))
         for role, tensor, tiles in places:
             for dim, values in enumerate(indices(tensor, tiles.byte)):
                 name = self.names[role, dim]
-                if role == "result" and name in found and (found[name] != values).any():
+                if role == "result" and name in columns and (columns[name] != values).any():
                     raise NotApplicable("columns of a result are sums over other columns of an operand")
-                found[name] = values
-        return found
+                columns[name] = values
+        return columns
 
     def extents(self) -> dict[str, int]:
-        found = {self.names["right", dim]: extent for dim, extent in enumerate(self.right.shape)}
-        found.update({self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)})
-        return found
+        sizes = {self.names["right", dim]: extent for dim, extent in enumerate(self.right.shape)}
+        sizes.update({self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)})
+        return sizes
 
     def contraction(self, added: tuple[Operand, ...], function: object) -> Contraction:
         extents = self.extents()
@@ -212,10 +212,10 @@ class _Fit:
 
     def _operand(self, role: str, tensor: Tensor) -> Operand:
         """The right operand or the result: a dimension a subscript, but groups and their columns have one together."""
-        found = [_plain(self.names[role, dim], extent) for dim, extent in enumerate(tensor.shape)]
+        operand = [_plain(self.names[role, dim], extent) for dim, extent in enumerate(tensor.shape)]
         if not self.alike:
-            return Operand(tensor, tuple(found))
-        *others, group, column = found
+            return Operand(tensor, tuple(operand))
+        *others, group, column = operand
         within = tuple((name, factor * self.alike) for name, factor in group.terms) + column.terms
         return Operand(tensor.joined(len(others)), (*others, Subscript(0, within)))
 
@@ -227,15 +227,15 @@ class _Fit:
         """The operand that is added to results, along their dimensions."""
         tensor = self._tensors[number]
         extents = {self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)}
-        found: dict[str, list[Column]] = {}
+        columns: dict[str, list[Column]] = {}
         places: list[list[Column]] = [[] for _ in tensor.shape]
         for part in parts:
             assert part.source is not None
             for dim, values in enumerate(indices(self.result, part.result.byte)):
-                found.setdefault(self.names["result", dim], []).append(values)
+                columns.setdefault(self.names["result", dim], []).append(values)
             for dim, values in enumerate(indices(tensor, part.source.byte)):
                 places[dim].append(values)
-        joined = {name: np.concatenate(values) for name, values in found.items()}
+        joined = {name: np.concatenate(values) for name, values in columns.items()}
         rows = [(p.source, p.rows) for p in parts if p.source is not None and p.source.apart.any()]
         steps = {len(tensor.shape) - 1: {"j": 1}}
         if rows:
@@ -258,14 +258,14 @@ def _plain(name: str, extent: int) -> Subscript:
 
 def indices(tensor: Tensor, byte: Column) -> list[Column]:
     """The subscripts of the elements at bytes of a tensor."""
-    found: list[Column] = []
+    columns: list[Column] = []
     left = byte
     for stride in tensor.strides:
         index, left = np.divmod(left, stride)
-        found.append(index)
+        columns.append(index)
     if left.any():
         raise NotApplicable(f"a move begins inside an element of {tensor.name!r}")
-    return found
+    return columns
 
 
 def _crossed(tensor: Tensor, dim: int, tiles: Sequence[tuple[Tiles, int]]) -> bool:
@@ -320,8 +320,8 @@ class _Check:
         """Raises NotApplicable where something is left out or done twice."""
         names = [self._fit.names["result", dim] for dim in range(len(self._fit.result.shape))]
         whole = self._box(names)
-        found = _total(self._products(part) for part in parts)
-        if found != self._expected():
+        total = _total(self._products(part) for part in parts)
+        if total != self._expected():
             raise NotApplicable("the products of a result are not those of one nest of loops")
         first = [part for part in parts if not part.adds]
         started = [self._added(a) for a in added if a.starts]
@@ -343,8 +343,8 @@ class _Check:
         ends = np.minimum(first + count, self._extents[name])
         if (first + count > self._extents[name]).any() or (first < 0).any():
             raise NotApplicable("a tile reaches beyond its tensor")
-        found: npt.NDArray[np.uint64] = self._sums[name][ends] - self._sums[name][first]
-        return found
+        sums: npt.NDArray[np.uint64] = self._sums[name][ends] - self._sums[name][first]
+        return sums
 
     def _products(self, part: Products) -> int:
         coordinates = self._fit.coordinates(part)

@@ -48,13 +48,13 @@ class Touches:
         self._memories = commands.accelerator.memories
         if any(m.kind == "register" for m in self._memories):
             raise NotApplicable("registers between memories are not followed")
-        found = _joined(commands.accesses)
-        self.first, self.last = found.first, found.last
-        self._memory, self._write = found.memory, found.write.astype(bool)
-        self._parameter, self._command = found.parameter, found.command
-        self._points, self._bytes = found.points, found.bytes
+        joined = _joined(commands.accesses)
+        self.first, self.last = joined.first, joined.last
+        self._memory, self._write = joined.memory, joined.write.astype(bool)
+        self._parameter, self._command = joined.parameter, joined.command
+        self._points, self._bytes = joined.points, joined.bytes
         self._local = np.array([m.kind == "local" for m in self._memories], dtype=bool)[self._memory]
-        if (self._local & (found.points != found.last - found.first)).any():
+        if (self._local & (joined.points != joined.last - joined.first)).any():
             raise NotApplicable("a command touches rows that do not follow one another")
         if int((self.last - self.first)[self._local].sum()) > MAX_ROWS:
             raise NotApplicable(f"the commands touch more than {MAX_ROWS} rows")
@@ -70,7 +70,7 @@ class Touches:
         counts = self._begin[commands + 1] - self._begin[commands]
         if (counts != counts[:1]).any():
             raise NotApplicable(f"{form.name} does not always touch the same memories")
-        found: list[Touch] = []
+        touches: list[Touch] = []
         for position in range(int(counts[0]) if len(counts) else 0):
             accesses = self._begin[commands] + position
             for column in (self._memory, self._write, self._parameter):
@@ -80,15 +80,15 @@ class Touches:
             parameter = int(self._parameter[one])
             name = form.instruction.parameters[parameter].name if parameter >= 0 else ""
             memory = self._memories[int(self._memory[one])].name
-            found.append(Touch(memory, name, bool(self._write[one]), accesses))
-        return tuple(found)
+            touches.append(Touch(memory, name, bool(self._write[one]), accesses))
+        return tuple(touches)
 
     def local(self, form: int, *, write: bool) -> tuple[Touch, ...]:
         """The local rows that a form reads or writes, each place once."""
         dram = self._c.accelerator.dram.name
-        found = [t for t in self.forms[form] if t.write is write and t.memory != dram]
+        touches = [t for t in self.forms[form] if t.write is write and t.memory != dram]
         distinct: list[Touch] = []
-        for touch in found:
+        for touch in touches:
             if not any(t.memory == touch.memory and self._alike(t, touch) for t in distinct):
                 distinct.append(touch)
         return tuple(distinct)
@@ -143,9 +143,9 @@ class Touches:
         writer = np.where(known, command[np.maximum(at, 0)], -1)
         sizes = self.last[accesses] - self.first[accesses]
         ends = np.cumsum(sizes) - sizes
-        found: Column = np.minimum.reduceat(writer, ends)
-        if (found < 0).any():
+        first_writer: Column = np.minimum.reduceat(writer, ends)
+        if (first_writer < 0).any():
             raise NotApplicable("a command reads rows that nothing has written")
-        if (found != np.maximum.reduceat(writer, ends)).any():
+        if (first_writer != np.maximum.reduceat(writer, ends)).any():
             raise NotApplicable("a command reads rows that several commands have written")
-        return found
+        return first_writer

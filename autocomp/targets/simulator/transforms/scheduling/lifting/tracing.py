@@ -52,9 +52,9 @@ class _Writes:
         if not len(self.key):
             return np.full(rows.shape, -1)
         at = np.searchsorted(self.key, rows * self.time + times, side="right") - 1
-        found = self.command[np.maximum(at, 0)]
+        command = self.command[np.maximum(at, 0)]
         same = (at >= 0) & (self.key[np.maximum(at, 0)] // self.time == rows)
-        return np.where(same, found, -1)
+        return np.where(same, command, -1)
 
 
 def flow_of(commands: Commands) -> Flow:
@@ -130,16 +130,16 @@ class _Tracer:
 
     def _written(self, *, overwriting: bool) -> _Writes:
         keys: list[Column] = []
-        found: list[Column] = []
+        columns: list[Column] = []
         for number in (*self._loads, *self._computes):
             if overwriting and self._adds(number):
                 continue
             rows, commands = self._touched(number)
             keys.append((rows * self._time + commands[:, None]).ravel())
-            found.append(np.repeat(commands, rows.shape[1]))
+            columns.append(np.repeat(commands, rows.shape[1]))
         if not keys:
             return _Writes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self._time)
-        key, command = np.concatenate(keys), np.concatenate(found)
+        key, command = np.concatenate(keys), np.concatenate(columns)
         order = np.argsort(key, kind="stable")
         return _Writes(key[order], command[order], self._time)
 
@@ -233,11 +233,11 @@ class _Tracer:
         stored: list[Stored] = []
         owner: dict[int, tuple[Column, ...]] = {}  # by tensor: roots, byte of the first row, apart
         for number, move in self._stores.items():
-            for part, found in self._stored(number, move):
+            for part, source in self._stored(number, move):
                 stored.append(part)
                 before = owner.get(part.result.tensor)
                 owner[part.result.tensor] = (
-                    found if before is None else tuple(map(np.concatenate, zip(before, found, strict=True)))
+                    source if before is None else tuple(map(np.concatenate, zip(before, source, strict=True)))
                 )
         homes = _Homes(owner)
         products = tuple(p for number in self._computes for p in self._products(number, homes))
@@ -293,7 +293,7 @@ class _Tracer:
             )
             offset = lines[:, 0] - self._root_row(roots)
             for left_part, left in self._loaded(here, product.left.memory, left_rows, left_columns, left_axes):
-                for part, found in self._loaded(
+                for part, source in self._loaded(
                     at[left_part], right.memory, right_rows[left_part], right_columns, right_axes
                 ):
                     both = left_part[part]
@@ -304,7 +304,7 @@ class _Tracer:
                             here[both][some],
                             at[both][some],
                             _picked(_picked(left, part), some),
-                            _picked(found, some),
+                            _picked(source, some),
                             result,
                             extents,
                             rows_axis,

@@ -262,13 +262,13 @@ class _Follower:
 def _named(operand: str, chain: Sequence[Role]) -> tuple[Role, ...]:
     """The roles that bring an operand, with the buffers by name: the operand's, and those on the way to it."""
     names = [*(f"{operand}{number}" for number in range(len(chain) - 1)), operand]
-    found = []
+    dims = []
     for number, role in enumerate(chain):
         rows = {names[number]: role.rows[""]}
         if _FROM in role.rows:
             rows = {names[number - 1]: role.rows[_FROM], **rows}
-        found.append(Role(role.commands, rows))
-    return tuple(found)
+        dims.append(Role(role.commands, rows))
+    return tuple(dims)
 
 
 @dataclass(frozen=True)
@@ -311,31 +311,31 @@ class _Fit:
             raise NotApplicable("a result has one dimension")
         others = iter("npqlmo")
         subscripts: list[Subscript] = []
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for dim, values in enumerate(indices(tensor, stored[1])):
             step = int(np.gcd.reduce(values))
             if not step and dim < last - 1:
                 subscripts.append(Subscript())
                 continue
             name = {last - 1: "i", last: "j"}.get(dim) or next(others)
-            found[name] = values // max(1, step)
-            self.extents[name] = int(found[name].max()) + 1
+            columns[name] = values // max(1, step)
+            self.extents[name] = int(columns[name].max()) + 1
             subscripts.append(Subscript(0, ((name, step),) if step else ()))
-        return Operand(tensor, tuple(subscripts)), found
+        return Operand(tensor, tuple(subscripts)), columns
 
     def _fitted(self, factors: Sequence[tuple[Column, Column]]) -> tuple[tuple[str, ...], Mapping[str, Operand]]:
         """The two factors along the coordinates: the left one, which has the rows of the result, and the right one.
         Where both may be either, the left one has what is neither rows nor columns, as lines of an image."""
-        found, failures = list[_Sides](), list[NotApplicable]()
+        fits, failures = list[_Sides](), list[NotApplicable]()
         for order in (("left", "right"), ("right", "left")):
             try:
-                found.append(self._sides(order, dict(zip(order, factors, strict=True))))
+                fits.append(self._sides(order, dict(zip(order, factors, strict=True))))
             except NotApplicable as error:
                 failures.append(error)
-        if not found:
+        if not fits:
             raise failures[-1]
         others = self.of_results.keys() - {"i", "j"}
-        best = min(found, key=lambda sides: len(others & (sides.operands["right"].dims - sides.operands["left"].dims)))
+        best = min(fits, key=lambda sides: len(others & (sides.operands["right"].dims - sides.operands["left"].dims)))
         self._reduced = [name for name in best.known if name not in self.of_products]
         self.of_products, self.extents = best.known, best.extents
         return best.order, best.operands

@@ -30,12 +30,12 @@ def placed(accelerator: m.Accelerator, buffers: Mapping[str, Buffer]) -> Mapping
     They lie in different banks where that is possible: the array reads its operands side by side, and moves go beside
     that to the places that are used next.
     """
-    found: dict[str, tuple[int, ...]] = {}
+    places: dict[str, tuple[int, ...]] = {}
     for memory in accelerator.local_memories:
         here = {name: buffer for name, buffer in buffers.items() if buffer.memory == memory.name}
         if here:
-            found.update(_placed(memory, here))
-    return found
+            places.update(_placed(memory, here))
+    return places
 
 
 def _placed(memory: m.Memory, buffers: Mapping[str, Buffer]) -> Mapping[str, tuple[int, ...]]:
@@ -54,9 +54,9 @@ def _placed(memory: m.Memory, buffers: Mapping[str, Buffer]) -> Mapping[str, tup
             places = [0] * len(panels)
             for at, number in zip(starts, order, strict=True):
                 places[number] = at
-            found = _conflicts(panels, places, bank)
-            if best is None or found < cost:
-                best, cost = places, found
+            conflicts = _conflicts(panels, places, bank)
+            if best is None or conflicts < cost:
+                best, cost = places, conflicts
         if cost == 0:
             break
     if best is None:

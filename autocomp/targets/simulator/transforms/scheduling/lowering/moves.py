@@ -22,7 +22,7 @@ class Moves(Tiles):
 
     def _selectors(self) -> Mapping[str, int]:
         """Records of configuration, one for each kind of move that needs one of its own."""
-        found: dict[str, int] = {}
+        selectors: dict[str, int] = {}
         taken: dict[str, list[tuple[object, ...]]] = {}
         for stream, leaf in self._loads().items():
             if not leaf.selector:
@@ -31,18 +31,18 @@ class Moves(Tiles):
             known = taken.setdefault(leaf.instruction.name, [])
             if settings not in known:
                 known.append(settings)
-            found[stream] = known.index(settings)
+            selectors[stream] = known.index(settings)
             high = next(p.high for p in leaf.instruction.parameters if p.name == leaf.selector)
             if high is not None and len(known) > high + 1:
                 raise NotApplicable(f"{leaf.instruction.name} has too few configurations for all that is loaded")
-        return found
+        return selectors
 
     def _loads(self) -> Mapping[str, MoveLeaf]:
-        found = {"left": self.leaves.left, "right": self.leaves.right}
-        found.update({f"added{n}": leaf for n, leaf in enumerate(self.leaves.added)})
+        leaves = {"left": self.leaves.left, "right": self.leaves.right}
+        leaves.update({f"added{n}": leaf for n, leaf in enumerate(self.leaves.added)})
         if self._zeroed and self.leaves.zero is not None:
-            found["zero"] = self.leaves.zero
-        return found
+            leaves["zero"] = self.leaves.zero
+        return leaves
 
     @property
     def _zeroed(self) -> bool:
@@ -61,15 +61,15 @@ class Moves(Tiles):
 
     def _configured(self, leaf: MoveLeaf, stream: str) -> dict[str, int | float]:
         """The operands that configure a move, with its strides put in."""
-        found: dict[str, int | float] = {}
+        values: dict[str, int | float] = {}
         for configure in leaf.settings:
             for name, value in configure.operands.items():
                 if name != configure.selector:
-                    found[f"{configure.instruction.name}.{name}"] = value
+                    values[f"{configure.instruction.name}.{name}"] = value
             for setting, number in self._strides(leaf, stream):
                 if setting.register is not None and setting.register[2] in configure.sets:
-                    found[f"{configure.instruction.name}.{configure.sets[setting.register[2]]}"] = number
-        return found
+                    values[f"{configure.instruction.name}.{configure.sets[setting.register[2]]}"] = number
+        return values
 
     def _strides(self, leaf: MoveLeaf, stream: str) -> list[tuple[Setting, int]]:
         """The numbers that a move takes from settings: bytes between rows of DRAM, rows between blocks of columns."""
@@ -107,10 +107,12 @@ class Moves(Tiles):
 
     def _setting(self, configure: Configure, leaf: MoveLeaf, stream: str, number: int) -> dict[str, int | float]:
         values = self._configured(leaf, stream)
-        found = {name: values.get(f"{configure.instruction.name}.{name}", v) for name, v in configure.operands.items()}
+        operands = {
+            name: values.get(f"{configure.instruction.name}.{name}", v) for name, v in configure.operands.items()
+        }
         if configure.selector:
-            found[configure.selector] = number
-        return found
+            operands[configure.selector] = number
+        return operands
 
     def call(self, instruction: m.Instruction, operands: Operands) -> Call:
         return spelled(self.leaves.accelerator, instruction, operands)

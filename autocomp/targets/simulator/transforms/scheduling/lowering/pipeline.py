@@ -160,13 +160,13 @@ class Pipeline:
         return self._guarded(nest.first_visit(operand, NOW), nest.all_loads(operand, NOW, nest.phase(operand, "step")))
 
     def _streams(self) -> list[Stream]:
-        found: list[Stream] = []
+        streams: list[Stream] = []
         if self._grid.defers:
-            found.append(self._results())
+            streams.append(self._results())
         for operand in OPERANDS:
             if operand in self._schedule.ahead and self._grid.steps > 1:
-                found.append(self._next_tiles(operand))
-        return found
+                streams.append(self._next_tiles(operand))
+        return streams
 
     def _next_tiles(self, operand: str) -> Stream:
         """The loads of the next step's tiles, where it is the first to use them."""

@@ -129,9 +129,9 @@ class Products(Moves):
             if chosen:
                 return chosen
         elif starting and adding:
-            found = [c for a in starting for b in adding if (c := merged(starts, a, b)) is not None]
-            if found:
-                return found
+            choices = [c for a in starting for b in adding if (c := merged(starts, a, b)) is not None]
+            if choices:
+                return choices
         raise NotApplicable("the machine has no product that starts, or adds to, a result")
 
     def _spellings(self, part: Part, rows: Mapping[str, str], extents: Mapping[str, str]) -> list[Call]:

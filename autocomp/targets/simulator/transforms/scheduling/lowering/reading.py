@@ -68,8 +68,8 @@ class _Reader:
         )
 
     def _fence(self) -> tuple[m.Instruction, Numbers] | None:
-        found = next((form for form in self._forms if form.role == "fence"), None)
-        return None if found is None else (found.instruction, found.operands)
+        fence = next((form for form in self._forms if form.role == "fence"), None)
+        return None if fence is None else (fence.instruction, fence.operands)
 
     # --- moves
 
@@ -78,8 +78,8 @@ class _Reader:
         return self._move(tiles.form, int(self.commands.of(tiles.form)[0]))
 
     def _added(self, tensor: int) -> MoveLeaf:
-        found = next(a for a in self.lifted.added if a.source is not None and a.source.tensor == tensor)
-        return self._move(found.form, int(found.commands[0]))
+        addition = next(a for a in self.lifted.added if a.source is not None and a.source.tensor == tensor)
+        return self._move(addition.form, int(addition.commands[0]))
 
     def _zero(self, sources: Sequence[int]) -> MoveLeaf | None:
         """A move that writes zeros, from one that loads what results start from, if a null pointer does that."""
@@ -133,7 +133,7 @@ class _Reader:
     def _settings(self, form: Form, command: int) -> tuple[Configure, ...]:
         """The configuring commands that a command relies on, as they are in force there."""
         used = _records_read(form)
-        found: list[Configure] = []
+        settings: list[Configure] = []
         for instruction in self.commands.accelerator.instructions:
             effects = effects_of(self.commands.accelerator, instruction)
             records = {name for name, _, _ in effects}
@@ -143,8 +143,8 @@ class _Reader:
             last = self._last(instruction, selector, {index for name, index in used if name in records}, command)
             if last is not None:
                 sets = {part: _name_in(value) for (_, _, part), value in effects.items() if _name_in(value)}
-                found.append(Configure(instruction, last.operands, selector, sets))
-        return tuple(found)
+                settings.append(Configure(instruction, last.operands, selector, sets))
+        return tuple(settings)
 
     def _last(self, instruction: m.Instruction, selector: str, indices: set[int | None], command: int) -> Form | None:
         alike = [
@@ -191,11 +191,11 @@ class _Reader:
         )
 
     def _settings_of(self, part: Products) -> tuple[Configure, ...]:
-        found: dict[str, Configure] = {}
+        settings: dict[str, Configure] = {}
         for number, command in ((part.preload, part.preloads[0]), (part.form, part.commands[0])):
             if number >= 0:
-                found.update({c.instruction.name: c for c in self._settings(self._forms[number], int(command))})
-        return tuple(found.values())
+                settings.update({c.instruction.name: c for c in self._settings(self._forms[number], int(command))})
+        return tuple(settings.values())
 
     def _most(self, parts: Sequence[Part]) -> Mapping[str, int]:
         """The largest tile: what all operands that say its extents allow."""
@@ -242,12 +242,12 @@ class _Reader:
         addresses: list[dict[str, str]] = [{} for _ in sequence]
         extents: list[dict[str, str]] = [{} for _ in sequence]
         sides = [("left", final.product.left, len(sequence) - 1), ("result", final.target, len(sequence) - 1)]
-        bounds = [(axis, bound, len(sequence) - 1) for axis, found in final.bounds.items() for bound in found]
+        bounds = [(axis, bound, len(sequence) - 1) for axis, values in final.bounds.items() for bound in values]
         if part.preload >= 0:
             loaded = _loaded(sequence[0])
             sides.append(("right", loaded.moved[0].source, 0))
             names = _axes(loaded, final.product.right)
-            bounds += [(names[axis], bound, 0) for axis, found in loaded.bounds.items() for bound in found]
+            bounds += [(names[axis], bound, 0) for axis, values in loaded.bounds.items() for bound in values]
         else:
             sides.append(("right", final.product.right, 0))
         for word, side, number in sides:
@@ -266,10 +266,10 @@ def _loaded(form: Form) -> Transfer:
 
 def _axes(loaded: Transfer, register: Side) -> Mapping[str, str]:
     """A product's axes, by those of the command that filled the registers."""
-    found: dict[str, str] = {}
+    axes: dict[str, str] = {}
     for axis, step in loaded.target.steps.items():
-        found[axis] = next(a for a, other in register.steps.items() if other.columns == step.columns)
-    return found
+        axes[axis] = next(a for a, other in register.steps.items() if other.columns == step.columns)
+    return axes
 
 
 def _address(form: Form, side: Side) -> str:
@@ -362,12 +362,12 @@ def _selector(form: Form, transfer: Transfer) -> str:
 
 def _records_read(form: Form) -> set[tuple[str, int | None]]:
     """The records of configuration that a form's semantics mention."""
-    found: set[tuple[str, int | None]] = set()
+    records: set[tuple[str, int | None]] = set()
     for part in form.mentioned():
         index = None if part.index is None else form.evaluate(part.index)
         if index is None or isinstance(index, Number):
-            found.add((part.state, None if index is None else int(index.value)))
-    return found
+            records.add((part.state, None if index is None else int(index.value)))
+    return records
 
 
 def _is_configuration(instruction: m.Instruction, accelerator: m.Accelerator) -> bool:

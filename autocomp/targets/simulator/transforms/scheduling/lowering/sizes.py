@@ -40,8 +40,8 @@ _SIDES = {"row": ("left", -2), "column": ("right", -1)}  # the factor, and the d
 def sized(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
     """The contraction with rows and columns counted in elements, where tiles may have other sizes."""
     for word in _SIDES:
-        found = _Sizing(computation, tasks, word).outcome()
-        computation, tasks = found or (computation, tasks)
+        sizes = _Sizing(computation, tasks, word).outcome()
+        computation, tasks = sizes or (computation, tasks)
     return computation, tasks
 
 
@@ -207,17 +207,17 @@ def counted(tasks: Tasks, command: Command, moves: str, word: str, dim: str, siz
     """The operands of a command that say how large a tile is along a dimension, of rows, columns or depth (`word`). The
     tile has `size` elements along it. `moves`: what the command moves, or product."""
     words = instruction_role(tasks.accelerator, command.instruction).parameters
-    found = set[str]()
+    names = set[str]()
     for parameter in sizes(tasks.accelerator, command.instruction):
         value = command.operands[parameter]
         usual = value.usual if isinstance(value, Varied) and value.dim == dim else value
         if usual == size:
-            found.add(parameter)
+            names.add(parameter)
     turned = _turned(tasks.store if command.piece is None else command)
     words = {p: _TURNED.get(one, one) if turned else one for p, one in words.items()}
-    named = frozenset(p for p in found if _WORDS[moves].get(words[p]) == word)
-    unnamed = frozenset(p for p in found if words[p] not in _WORDS[moves])
-    return named or (unnamed if len(found) == 1 else frozenset())
+    named = frozenset(p for p in names if _WORDS[moves].get(words[p]) == word)
+    unnamed = frozenset(p for p in names if words[p] not in _WORDS[moves])
+    return named or (unnamed if len(names) == 1 else frozenset())
 
 
 def _turned(command: Command) -> bool:

@@ -39,12 +39,12 @@ class CallForm:
 @remembered
 def call_forms(accelerator: m.Accelerator) -> Mapping[str, tuple[CallForm, ...]]:
     """The call forms of each instruction, those with the fewest arguments first; aliases before instructions."""
-    found: dict[str, list[CallForm]] = {}
+    by_instruction: dict[str, list[CallForm]] = {}
     for role in call_roles(accelerator):
         parameters = _parameters(accelerator, role.name, len(role.arguments))
         if parameters is not None:
-            found.setdefault(role.instruction, []).append(CallForm(role.name, parameters, role.fixed))
-    return {name: tuple(sorted(forms, key=lambda f: _order(name, f))) for name, forms in found.items()}
+            by_instruction.setdefault(role.instruction, []).append(CallForm(role.name, parameters, role.fixed))
+    return {name: tuple(sorted(forms, key=lambda f: _order(name, f))) for name, forms in by_instruction.items()}
 
 
 def _order(instruction: str, form: CallForm) -> tuple[bool, int, int]:
@@ -76,13 +76,13 @@ def spelled(accelerator: m.Accelerator, instruction: m.Instruction, operands: Op
 
 def spellings(accelerator: m.Accelerator, instruction: m.Instruction, operands: Operands) -> Iterator[Call]:
     """The calls of an instruction with these operands, by form. Raises NotApplicable if no form has them."""
-    found = False
+    fits = False
     for form in call_forms(accelerator).get(instruction.name, ()):
         fixed = all(operands[name] == value for name, value in form.fixed.items())
         if fixed and {*form.parameters, *form.fixed} == operands.keys():
-            found = True
+            fits = True
             yield Call(form.name, tuple(_text(instruction, name, operands[name]) for name in form.parameters))
-    if not found:
+    if not fits:
         raise NotApplicable(f"no call form of {instruction.name} has the operands that it needs here")
 
 

@@ -67,9 +67,9 @@ class _Taker:
             return {}
         numbers = np.unique(self.commands.form[self.whole.product.commands])
         forms = [self.commands.forms[int(number)] for number in numbers]
-        found = once_more(forms[0])
-        taking = [form for form in forms if any(form.operands[name] != value for name, value in found.items())]
-        return found if all(once_more(form) == found for form in taking) else {}
+        once_again = once_more(forms[0])
+        taking = [form for form in forms if any(form.operands[name] != value for name, value in once_again.items())]
+        return once_again if all(once_more(form) == once_again for form in taking) else {}
 
     def _roles(self) -> Iterator[Role]:
         whole = self.whole
@@ -129,11 +129,11 @@ class _Taker:
 
     def _column(self, commands: Column, parameter: str) -> Column:
         """An operand of commands of one instruction."""
-        found = np.empty(len(commands), dtype=np.int64)
+        values = np.empty(len(commands), dtype=np.int64)
         for number in np.unique(self.commands.form[commands]):
             chosen = self.commands.form[commands] == number
-            found[chosen] = self.commands.operand(commands[chosen], parameter)
-        return found
+            values[chosen] = self.commands.operand(commands[chosen], parameter)
+        return values
 
     def _conditions(self, role: Role, coordinates: Mapping[str, Column]) -> Iterator[tuple[str, np.ndarray]]:
         """Conditions that an operand may depend on: the last tile of a dimension, and of products, before that, the
@@ -187,8 +187,8 @@ class _Taker:
         for form in self._configuring():
             records = {(name, _place(form, index), part): v for (name, index, part), v in self._effects(form).items()}
             for register, value in records.items():
-                found = form.evaluate(value)
-                number = found.value if isinstance(found, Number) else None
+                constant = form.evaluate(value)
+                number = constant.value if isinstance(constant, Number) else None
                 if number is None or known.setdefault(register, number) != number:
                     raise NotApplicable(f"{form.name} changes what it has set before")
             if not any(name in by_row for name, _, _ in records):
@@ -237,10 +237,10 @@ class _Taker:
 def _place(form: Form, index: Expression | None) -> int | None:
     if index is None:
         return None
-    found = form.evaluate(index)
-    if not isinstance(found, Number):
+    value = form.evaluate(index)
+    if not isinstance(value, Number):
         raise NotApplicable(f"it is not seen what {form.name} configures")
-    return int(found.value)
+    return int(value.value)
 
 
 def _along_rows(index: Expression, field: AddressField) -> Expression:

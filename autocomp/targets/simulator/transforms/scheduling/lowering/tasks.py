@@ -125,10 +125,10 @@ class RowSetting:
 
 def record_of(index: Expression, row: int) -> int:
     """The record that a tile needs, from its first row. Raises NotApplicable where that does not follow."""
-    found = algebra.substitute(index, lambda part: Number(row) if part == Name(ROW) else None)
-    if not isinstance(found, Number):
+    record = algebra.substitute(index, lambda part: Number(row) if part == Name(ROW) else None)
+    if not isinstance(record, Number):
         raise NotApplicable("which record a tile needs does not follow from its row")
-    return int(found.value)
+    return int(record.value)
 
 
 @dataclass(frozen=True)

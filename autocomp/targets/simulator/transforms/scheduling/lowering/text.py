@@ -13,19 +13,19 @@ NOW, NEXT, LAST, THEN = "", "_next", "_last", "_then"  # of a step, the next one
 
 def minimum(*sides: str) -> str:
     """The least of several expressions."""
-    found, *others = sides
+    least, *others = sides
     for other in others:
-        found = f"({found} < {other} ? {found} : {other})"
-    return found
+        least = f"({least} < {other} ? {least} : {other})"
+    return least
 
 
 def choice(condition: str, one: Sequence[Call], other: Sequence[Call]) -> Lines:
     """One call or the other: with a conditional operand, if they have a form in common, else by a branch."""
     for a in one:
         for b in other:
-            found = merged(condition, a, b)
-            if found is not None and len(found.arguments) == len(one[0].arguments):
-                return [str(found)]
+            joined = merged(condition, a, b)
+            if joined is not None and len(joined.arguments) == len(one[0].arguments):
+                return [str(joined)]
     return [f"if ({condition}) {{", str(one[0]), "} else {", str(other[0]), "}"]
 
 

@@ -146,14 +146,14 @@ def _unused(given: Statements) -> Statements:
 
 def _read(given: Statements) -> frozenset[str]:
     """The variables that are read, other than to change themselves."""
-    found: set[str] = set()
+    names: set[str] = set()
     for statement in given:
         for node in walk(statement):
             if isinstance(node, ast.ExpressionStatement) and _changed_by(node) is not None:
                 continue
             if isinstance(node, ast.Name):
-                found.add(node.name)
-    return frozenset(found)
+                names.add(node.name)
+    return frozenset(names)
 
 
 def _changed_by(node: ast.ExpressionStatement) -> str | None:

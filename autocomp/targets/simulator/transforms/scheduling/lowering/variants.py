@@ -26,14 +26,14 @@ def _run(
     accelerator: m.Accelerator, sequence: Sequence[tuple[m.Instruction, Numbers]], registers: Registers
 ) -> tuple[list[Form], Registers]:
     """The forms of commands, one after another, and the registers after them."""
-    found: list[Form] = []
+    forms: list[Form] = []
     for instruction, operands in sequence:
         form = form_of(accelerator, instruction, operands, registers)
         if not form.requires(operands):
             raise NotApplicable(f"{instruction.name} forbids these operands")
-        found.append(form)
+        forms.append(form)
         registers = registers_after(accelerator, instruction, operands, registers)
-    return found, registers
+    return forms, registers
 
 
 def _choices(form: Form) -> Iterator[tuple[str, int]]:
@@ -69,10 +69,10 @@ def other_product(
             operands = [dict(f.operands) for f in sequence]
             operands[number][name] = value
             try:
-                found, _ = _run(
+                forms, _ = _run(
                     accelerator, [(f.instruction, o) for f, o in zip(sequence, operands, strict=True)], registers
                 )
-                if final_transfer(found[-1]) == wanted:
+                if final_transfer(forms[-1]) == wanted:
                     return tuple(operands)
             except (NotApplicable, StopIteration):
                 continue
@@ -86,10 +86,10 @@ def kept_product(
     empty if the machine has none."""
     if len(sequence) < 2:
         return ()
-    found, after = _run(accelerator, [(f.instruction, f.operands) for f in sequence], registers)
-    first = final_transfer(found[-1])
+    forms, after = _run(accelerator, [(f.instruction, f.operands) for f in sequence], registers)
+    first = final_transfer(forms[-1])
     assert first.product is not None
-    slot = found[-1].number(first.product.right.base)
+    slot = forms[-1].number(first.product.right.base)
     right = next((name for name, word in parts[0].addresses.items() if word == "right"), None)
     space = sequence[0].space(right) if right is not None else None
     if right is None or space is None or space.none is None:
@@ -120,11 +120,11 @@ def once_more(form: Form) -> Numbers:
     for name, value in _choices(form):
         operands = {**form.operands, name: value}
         try:
-            found = form_of(accelerator, instruction, operands, after)
-            alike = _with_known_places(final_transfer(found), found) == _with_known_places(final_transfer(form), form)
+            again = form_of(accelerator, instruction, operands, after)
+            alike = _with_known_places(final_transfer(again), again) == _with_known_places(final_transfer(form), form)
         except (NotApplicable, StopIteration):
             continue
-        words = [found.evaluate(instruction.timing[w]) for w in ("pops", "pushes") if w in instruction.timing]
+        words = [again.evaluate(instruction.timing[w]) for w in ("pops", "pushes") if w in instruction.timing]
         still = registers_after(accelerator, instruction, operands, after) == after
         if alike and still and words and all(word == Number(0) for word in words):
             return {name: value}
@@ -152,12 +152,12 @@ def with_operands(
     """The commands with other numbers. Operands that a variant fixes lose their meaning."""
     if not operands:
         return ()
-    found: list[Part] = []
+    shared: list[Part] = []
     for number, part in enumerate(parts):
         given = operands[number]
         if only:
             given = {n: (v if n in only[number] else part.operands[n]) for n, v in given.items()}
         gone = only[number] if only else frozenset()
         addresses = {n: w for n, w in part.addresses.items() if n not in gone}
-        found.append(replace(part, operands=given, addresses=addresses))
-    return tuple(found)
+        shared.append(replace(part, operands=given, addresses=addresses))
+    return tuple(shared)

@@ -74,13 +74,13 @@ class WholeNest(Nest):
 
     def tile_order(self, operand: str) -> tuple[str, ...]:
         """As given; those that one move brings, and the pieces of one tile, lie side by side."""
-        found = [d for d in self.computation.extents if d in self.grid.dims(operand)]
-        found.sort(key=lambda dim: dim == self._side(operand))
+        order = [d for d in self.computation.extents if d in self.grid.dims(operand)]
+        order.sort(key=lambda dim: dim == self._side(operand))
         if self._is_pieced(operand):
             row = self.computation.row
-            along = [d for d in found if self.grid.shared.get(d, ("", 0))[0] == row]
-            found = [*(d for d in found if d not in (row, *along)), *along, row]
-        return tuple(found)
+            along = [d for d in order if self.grid.shared.get(d, ("", 0))[0] == row]
+            order = [*(d for d in order if d not in (row, *along)), *along, row]
+        return tuple(order)
 
     # --- tiles that come piece by piece
 
@@ -88,15 +88,15 @@ class WholeNest(Nest):
         return operand == "left" and self.computation.pieced
 
     def _place(self, operand: str, dim: str, tile: Mapping[str, str]) -> str:
-        found = super()._place(operand, dim, tile)
+        place = super()._place(operand, dim, tile)
         if not self._is_pieced(operand):
-            return found
+            return place
         row = self.computation.row
         pieces, piece = self.schedule.tile.get(row, 1), tile.get(_PIECE, "0")
         if dim in self.grid.shared and self.grid.shared[dim][0] == row:
             _, steps = self.grid.shared[dim]
             return f"(({tile.get(row, '0')}) * {pieces} + {piece}) * {steps} + {tile.get(dim, '0')}"
-        return f"({found}) * {pieces} + {piece}" if dim == row and row not in self._sharing else found
+        return f"({place}) * {pieces} + {piece}" if dim == row and row not in self._sharing else place
 
     def places(self, operand: str, dim: str, at: str) -> str:
         if not self._is_pieced(operand):
@@ -114,23 +114,23 @@ class WholeNest(Nest):
         return frozenset(other for other, _ in self.grid.shared.values())
 
     def _subscript(self, subscript: Subscript, tile: Mapping[str, str], at: str) -> str:
-        found, factor = super()._subscript(subscript, tile, at), subscript.factor(self.computation.row)
-        return f"{found} + ({tile[_PIECE]}) * {factor}" if _PIECE in tile and factor else found
+        value, factor = super()._subscript(subscript, tile, at), subscript.factor(self.computation.row)
+        return f"{value} + ({tile[_PIECE]}) * {factor}" if _PIECE in tile and factor else value
 
     def _buffers(self) -> Mapping[str, Buffer]:
         rooms = self.leaves.rooms
-        found: dict[str, Buffer] = {}
+        buffers: dict[str, Buffer] = {}
         for operand in (*OPERANDS, "result"):
             places = prod(self.grid.blocks[d] for d in self._slots(operand)) * self.grid.phases(operand)
             rows = self.grid.held(operand) * self._pitch(operand)
-            found[operand] = Buffer(rooms[operand].memory, rows, places)
+            buffers[operand] = Buffer(rooms[operand].memory, rows, places)
         for relay in self._relays:
             tiles = prod(self.grid.tiles[d] for d in self.grid.dims(self.leaves.owner(relay)))
             places = _RELAYS if tiles >= _RELAYS else min(2, tiles)  # even and odd ones are equally many
             while places > max(1, self._room(relay)):
                 places //= 2
-            found[relay] = Buffer(rooms[relay].memory, self._pitch(relay), places)
-        return found
+            buffers[relay] = Buffer(rooms[relay].memory, self._pitch(relay), places)
+        return buffers
 
     def _room(self, relay: str) -> int:
         """Tiles that a memory has room for, of each operand that passes it."""
