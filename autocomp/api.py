@@ -56,7 +56,7 @@ RUNS = Path("runs")
 
 
 @dataclass(frozen=True)
-class Step:
+class LineageEntry:
     """One plan on the way from the starting kernel to the best one; `value` is the objective's after it."""
 
     option: str | None
@@ -75,7 +75,7 @@ class Result:
     bound: Number | None
     kernel: str
     evaluation: Evaluation
-    lineage: tuple[Step, ...]
+    lineage: tuple[LineageEntry, ...]
     evaluations: int
     seconds: float
     reason: str
@@ -242,7 +242,7 @@ def _finished(folder: RunFolder, result: SearchResult) -> Result:
         bound=None if evaluation.bound is None else evaluation.bound.value,
         kernel=folder.kernel(best.kernel),
         evaluation=evaluation,
-        lineage=tuple(Step(s.plan.option, s.plan.text, s.value) for s in result.history.lineage(best)),
+        lineage=tuple(LineageEntry(s.plan.option, s.plan.text, s.value) for s in result.history.lineage(best)),
         evaluations=result.evaluations,
         seconds=result.seconds,
         reason=result.reason,

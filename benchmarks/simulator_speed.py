@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from autocomp.simulator import Options, _core, run_program
+from autocomp.simulator import SimulationOptions, _core, run_program
 from rich.console import Console
 from rich.table import Table
 
@@ -133,9 +133,9 @@ def measure(sizes: tuple[int, int, int]) -> Measurement:
     }
 
     def simulate(timing: bool) -> object:
-        return run_program(tables.machine, program, tensors, Options(timing=timing))
+        return run_program(tables.machine, program, tensors, SimulationOptions(timing=timing))
 
-    result = run_program(tables.machine, program, tensors, Options())
+    result = run_program(tables.machine, program, tensors, SimulationOptions())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     left, right = tensors["A"].astype(np.float32), tensors["B"].astype(np.float32)
     assert result.error is None, result.error

@@ -34,8 +34,8 @@ __all__ = [
     "Accesses",
     "Commands",
     "MemoryUse",
-    "Options",
     "ProgramError",
+    "SimulationOptions",
     "SimulationResult",
     "Spans",
     "Timing",
@@ -48,7 +48,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Options:
+class SimulationOptions:
     """The options of a simulation.
 
     `record_commands` keeps the times of each command; `record_detail` what units do from cycle to cycle, and what each
@@ -107,7 +107,7 @@ def run_program(
     machine: _core.Machine,
     program: _core.Program,
     tensors: Mapping[str, np.ndarray],
-    options: Options | None = None,
+    options: SimulationOptions | None = None,
     before: Mapping[str, np.ndarray] | None = None,
 ) -> SimulationResult:
     """Run `program` on copies of `tensors`, which must have the shapes and element types of its parameters.
@@ -116,7 +116,7 @@ def run_program(
     counts. An error of the program is in the result's `error`; ValueError and TypeError tell of wrong use of this
     function.
     """
-    options = options or Options()
+    options = options or SimulationOptions()
     copies = _copies(program, tensors)
     earlier = {} if before is None else _copies(program, before)
     plain, used = ([_plain(array) for array in arrays.values()] for arrays in (copies, earlier))
@@ -143,10 +143,12 @@ def _plain(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")
 
 
-def replay_trace(machine: _core.Machine, trace: _core.Trace, options: Options | None = None) -> SimulationResult:
+def replay_trace(
+    machine: _core.Machine, trace: _core.Trace, options: SimulationOptions | None = None
+) -> SimulationResult:
     """Time `trace` without data: configuration is followed, memory contents are not. A requirement that fails is a
     note of the timing; an access outside a local memory is an error."""
-    return _result(_core.replay(machine, trace, (options or Options())._fields([])), {})
+    return _result(_core.replay(machine, trace, (options or SimulationOptions())._fields([])), {})
 
 
 def _result(raw: dict[str, Any], outputs: Mapping[str, np.ndarray]) -> SimulationResult:

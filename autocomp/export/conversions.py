@@ -161,7 +161,7 @@ class _Conversions:
             return _number(node.type, self._types)
         if isinstance(node, ast.SizeOf):
             return UINT64
-        if isinstance(node, ast.Assignment | ast.Step):
+        if isinstance(node, ast.Assignment | ast.Increment):
             return self._type(node.target)
         if isinstance(node, ast.Conditional):
             return _both(common, self._type(node.then), self._type(node.otherwise))

@@ -178,7 +178,7 @@ def in_c(e: tree.Expression, bound: Bound) -> ast.Expression:
 
 def has_effect(node: ast.Expression) -> bool:
     """True if evaluating an expression twice would have an effect twice."""
-    return any(isinstance(part, ast.Call | ast.Assignment | ast.Step) for part in walk(node))
+    return any(isinstance(part, ast.Call | ast.Assignment | ast.Increment) for part in walk(node))
 
 
 def _replaced(e: tree.Expression, bound: Mapping[str, tree.Expression]) -> tree.Expression:

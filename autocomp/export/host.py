@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError, KernelError
-from autocomp.simulator import Options, _core, run_program
+from autocomp.simulator import SimulationOptions, _core, run_program
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.language.encoding import command_words
 from autocomp.targets.simulator.isa.model import Accelerator
@@ -169,7 +169,7 @@ class _Replay:
         code = np.array([*self._code, (Code.Halt, 0, 0, 0, 0)], np.int64)
         lines = np.zeros(len(code), np.int32)
         program = _core.Program(self._tables.machine, code, lines, tensors, self._slots, self._slots)
-        result = run_program(self._tables.machine, program, self._initial, Options(timing=False))
+        result = run_program(self._tables.machine, program, self._initial, SimulationOptions(timing=False))
         if result.error is not None:
             raise KernelError(f"the simulator refuses the recorded commands: {result.error.message}")
         for tensor in self._tensors:
@@ -245,7 +245,7 @@ def run_on_simulator(
     program = kernel.link(checked.program, tables)
     names = [parameter.name for parameter in checked.parameters]
     given = {name: arrays[t.name] for name, t in zip(names, tensors, strict=True)}
-    result = run_program(tables.machine, program, given, Options(timing=False))
+    result = run_program(tables.machine, program, given, SimulationOptions(timing=False))
     if result.error is not None:
         raise KernelError(f"{source}: {result.error.message}")
     return {t.name: result.outputs[name] for name, t in zip(names, tensors, strict=True)}

@@ -14,7 +14,7 @@ from autocomp.errors import ConfigError, KernelError
 from autocomp.models.kernels import Choose, known_kernel
 from autocomp.models.offload import Array, Offload, Stays, offload
 from autocomp.models.shapes import attributes_of, known_shapes, load_model
-from autocomp.simulator import Options, _core, run_program
+from autocomp.simulator import SimulationOptions, _core, run_program
 from autocomp.targets.protocol import Target
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.target import accelerator_of
@@ -84,7 +84,7 @@ class PartitionedModel:
         tensors = part.offload.workload.tensors
         operands = part.offload.operands(value)
         given = {name: operands[tensor.name] for name, tensor in zip(part.names, tensors, strict=True)}
-        result = run_program(self._tables.machine, part.program, given, Options(timing=timed))
+        result = run_program(self._tables.machine, part.program, given, SimulationOptions(timing=timed))
         if result.error is not None:
             raise KernelError(f"the kernel of {part.offload.node} from {part.source}: {result.error.message}")
         output = part.offload.workload.outputs[0].name

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import replace
 
 from autocomp.schedules.arguments import binary32, bound, has_number
-from autocomp.schedules.record import Machine, Operation, Result
+from autocomp.schedules.record import Operation, RecordedTarget, Result
 from autocomp.targets.evaluation import Evaluation, Number
 from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload
@@ -74,5 +74,5 @@ def figures(evaluation: Evaluation, naive: Number) -> Result:
     )
 
 
-def machine_of(target: Target) -> Machine:
-    return Machine(kind=target.kind, name=target.name, parameters=dict(target.parameters), digest=target.digest)
+def machine_of(target: Target) -> RecordedTarget:
+    return RecordedTarget(kind=target.kind, name=target.name, parameters=dict(target.parameters), digest=target.digest)

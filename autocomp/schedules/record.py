@@ -35,7 +35,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Machine(_Part):
+class RecordedTarget(_Part):
     """The target that the kernel is for: its kind, and its name within the kind. `digest` is that of its meaning with
     the parameters applied."""
 
@@ -139,7 +139,7 @@ class ScheduleRecord(_Part):
     """One file of the store; fields are in the order in which a reviewer wants them."""
 
     version: Literal[3] = 3
-    target: Machine
+    target: RecordedTarget
     operation: Operation
     result: Result
     plans: tuple[PlanStep, ...]

@@ -10,7 +10,7 @@ from typing import Any
 from autocomp.errors import DeviceError, RunFolderError
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import DEVICE_FAILED, ERROR, PLAUSIBLE, SKIPPED, WORKER_LOST, Candidate, History
-from autocomp.search.executors import Call, Executor, Lost, Target, run_calls
+from autocomp.search.executors import Executor, Lost, Target, TargetCall, run_calls
 from autocomp.search.executors.calls import Key
 from autocomp.search.folder import RunFolder
 from autocomp.search.journal import Event, Journal
@@ -66,7 +66,7 @@ class Effects:
     def ask(self, kind: str, method: str, calls: Mapping[str, AgentCall | SelectCall]) -> None:
         """Make the agent calls whose answers the journal does not have. Kernels go to the run folder."""
         missing = [
-            Call(key, self._agents, method, replace(call, key=key))
+            TargetCall(key, self._agents, method, replace(call, key=key))
             for key, call in calls.items()
             if key not in self._journal
         ]
@@ -94,7 +94,7 @@ class Effects:
         if always or not self.expired():
             self._recall(kind, method, wanted)
         missing = {h: c for h, c in wanted.items() if not self.is_known(kind, c)}
-        calls = [Call(h, self._evaluator, method, self._folder.kernel(c.kernel)) for h, c in missing.items()]
+        calls = [TargetCall(h, self._evaluator, method, self._folder.kernel(c.kernel)) for h, c in missing.items()]
         alone = 1 if self._judge.device is not None else None
         results = run_calls(self._executor, calls, at_once=alone) if always else self._run(self._executor, calls, alone)
         for canonical, result in results:
@@ -122,7 +122,7 @@ class Effects:
         """New measurements of correct kernels, made beside each other; None for those that could not be measured."""
         if key not in self._journal:
             kernels = tuple(self._folder.kernel(candidate.kernel) for candidate in candidates)
-            call = Call(key, self._evaluator, "measure_beside", kernels)
+            call = TargetCall(key, self._evaluator, "measure_beside", kernels)
             ((_, result),) = run_calls(self._executor, [call])
             made = [None] * len(kernels) if isinstance(result, Lost) else result
             document = {"candidates": [candidate.id for candidate in candidates], "measurements": made}
@@ -174,7 +174,7 @@ class Effects:
         """The measurement of the vendor's routine, even when time is up; None where it does not hold. `kernel` is the
         digest of its text."""
         if "routine" not in self._journal:
-            ((_, measured),) = self._measured([Call("routine", self._evaluator, "screen", text)])
+            ((_, measured),) = self._measured([TargetCall("routine", self._evaluator, "screen", text)])
             self._journal.record("routine", "routine", {"value": measured, "kernel": kernel})
         value: Number | None = self._journal["routine"]["value"]
         return value
@@ -187,7 +187,7 @@ class Effects:
         }
         texts = {"value": best} | ({} if routine is None else {"routine": routine})
         calls = [
-            Call((name, field), Target(target), "screen", text)
+            TargetCall((name, field), Target(target), "screen", text)
             for name, target in missing.items()
             for field, text in texts.items()
         ]
@@ -197,7 +197,7 @@ class Effects:
         for name, values in measured.items():
             self._journal.record("condition", key_of("condition", name), {"name": name, **values})
 
-    def _measured(self, calls: Sequence[Call[Key]]) -> Iterator[tuple[Key, Number | None]]:
+    def _measured(self, calls: Sequence[TargetCall[Key]]) -> Iterator[tuple[Key, Number | None]]:
         """The value of each kernel that is screened, None where it fails or cannot be measured."""
         alone = 1 if self._judge.device is not None else None
         for key, result in run_calls(self._executor, calls, at_once=alone):
@@ -218,7 +218,7 @@ class Effects:
         return self.expired() and step > self._journal["expired"]["step"]
 
     def _run(
-        self, executor: Executor, calls: Sequence[Call[str]], at_once: int | None = None
+        self, executor: Executor, calls: Sequence[TargetCall[str]], at_once: int | None = None
     ) -> Iterator[tuple[str, Any]]:
         if not self.expired():
             yield from run_calls(executor, calls, self.expired, at_once)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
@@ -87,7 +87,7 @@ def test_its_commands_are_those_of_the_measured_run(size: int) -> None:
     tables = isa.lower(MACHINE)
     program = kernel.link(kernel.compile(kernel.parse(tiled_matmul_auto(workload)), MACHINE), tables)
     tensors = {t.name: np.zeros(t.shape, t.dtype) for t in workload.tensors}
-    result = run_program(tables.machine, program, tensors, Options(timing=False, record_trace=True))
+    result = run_program(tables.machine, program, tensors, SimulationOptions(timing=False, record_trace=True))
     assert result.trace is not None
     measured = read_trace(TRACES / f"i_loopws_auto_{size}.txt.gz", MACHINE, tables)
     assert not measured.unsupported

@@ -17,7 +17,7 @@ from autocomp.cli.entry import autocomp
 from autocomp.errors import ConfigError
 from autocomp.export.python_package import package_files
 from autocomp.schedules.measured import operation_of
-from autocomp.schedules.record import Machine, ScheduleRecord
+from autocomp.schedules.record import RecordedTarget, ScheduleRecord
 from autocomp.schedules.store import Store
 from tests.schedules.test_store import make
 from tests.targets.triton.workloads import load
@@ -37,7 +37,7 @@ class Tensor:
 
 
 def record(dims: Mapping[str, int], machine: str = "cpu", operation: str = "softmax", **changes: Any) -> ScheduleRecord:
-    target = Machine(kind="triton", name=machine, parameters={}, digest="d")
+    target = RecordedTarget(kind="triton", name=machine, parameters={}, digest="d")
     described = operation_of(load(operation, dims=dict(dims), **changes))
     return make().model_copy(update={"target": target, "operation": described, "kernel": KERNEL})
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from autocomp.simulator import Options, replay_trace, run_program
+from autocomp.simulator import SimulationOptions, replay_trace, run_program
 
 from autocomp.data import data_dir
 from autocomp.schedules.record import from_yaml
@@ -28,7 +28,7 @@ from autocomp.yaml_text import read_yaml
 
 from .hunt import attempt, hunt
 
-LIMITS = Options(max_steps=20_000, max_cycles=100_000, discipline=True)
+LIMITS = SimulationOptions(max_steps=20_000, max_cycles=100_000, discipline=True)
 PIECES = (
     "9" * 30,
     "-1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.energy import energy
@@ -88,7 +88,7 @@ def test_a_mapping_has_the_accesses_that_timeloop_publishes_for_it(generic: bool
     random = np.random.default_rng(0)
     w, x = random.integers(-4, 4, (32, 3), np.int8), random.integers(-4, 4, 18, np.int8)
     tensors = {"W": w, "X": x, "Y": np.zeros((32, 16), np.int8)}
-    result = run_program(tables.machine, program, tensors, Options(generic=generic, outputs=("Y",)))
+    result = run_program(tables.machine, program, tensors, SimulationOptions(generic=generic, outputs=("Y",)))
     assert result.error is None, result.error
     assert result.timing is not None
     windows = np.lib.stride_tricks.sliding_window_view(x, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.data import data_dir
 from autocomp.errors import IsaError
@@ -42,7 +42,7 @@ def run(accelerator: isa.Accelerator, generic: bool = False) -> tuple[Energy | N
     tables = isa.lower(accelerator)
     program = kernel.link(kernel.compile(kernel.parse(KERNEL), accelerator), tables)
     tensors = {name: np.ones((4, 4), np.int8) for name in "ABC"}
-    result = run_program(tables.machine, program, tensors, Options(generic=generic))
+    result = run_program(tables.machine, program, tensors, SimulationOptions(generic=generic))
     assert result.error is None, result.error
     assert result.timing is not None
     return energy(accelerator, result.work, result.timing.cycles), result.timing.cycles
@@ -93,7 +93,7 @@ def test_products_of_two_elements_are_counted_outside_of_sums_as_well(generic: b
     tables = isa.lower(accelerator)
     text = "void solution(float A[1]) { combine(0, 1, 2, 3, 0); combine(0, 1, 2, 4, 1); }"
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
-    result = run_program(tables.machine, program, {"A": np.ones(1, np.float32)}, Options(generic=generic))
+    result = run_program(tables.machine, program, {"A": np.ones(1, np.float32)}, SimulationOptions(generic=generic))
     assert result.error is None, result.error
     found = energy(accelerator, result.work, 0)
     assert found is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.errors import KernelError
 from autocomp.targets.simulator import isa, kernel
@@ -107,6 +107,6 @@ def run_text(
     text: str, tensors: Mapping[str, np.ndarray], constants: Mapping[str, int] | None = None
 ) -> dict[str, np.ndarray]:
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator(), constants or {}), tables())
-    result = run_program(tables().machine, program, tensors, Options(timing=False, max_steps=10_000_000))
+    result = run_program(tables().machine, program, tensors, SimulationOptions(timing=False, max_steps=10_000_000))
     assert result.error is None, result.error
     return dict(result.outputs)

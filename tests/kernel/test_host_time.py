@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,7 +45,7 @@ def simulate(body: str, code: int = 1, helpers: str = "", **options: Any) -> Sim
         "f": np.arange(8, dtype=np.float32),
         "n": np.arange(8, dtype=np.int32),
     }
-    result = run_program(tables.machine, program, tensors, Options(record_trace=True, **options))
+    result = run_program(tables.machine, program, tensors, SimulationOptions(record_trace=True, **options))
     assert result.error is None, result.error
     return result
 

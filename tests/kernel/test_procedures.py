@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.errors import AutocompError, IsaError, KernelError
 from autocomp.targets.simulator import isa, kernel
@@ -42,7 +42,7 @@ def outcome(accelerator: Accelerator, text: str, **options: bool):  # type: igno
     tables = isa.lower(accelerator)
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
     tensors = {"A": np.arange(40, dtype=np.int8).reshape(10, 4), "B": np.zeros((10, 4), np.int8)}
-    return run_program(tables.machine, program, tensors, Options(**options))
+    return run_program(tables.machine, program, tensors, SimulationOptions(**options))
 
 
 def test_a_procedure_takes_pointers_and_calls_instructions_and_other_procedures(accelerator: Accelerator) -> None:

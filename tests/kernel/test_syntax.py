@@ -129,7 +129,7 @@ def extend(children: st.SearchStrategy[ast.Expression]) -> st.SearchStrategy[ast
         st.builds(ast.Call, names, st.lists(children, max_size=3).map(tuple)),
         st.builds(ast.Index, children, children),
         st.builds(ast.Assignment, targets, children, st.sampled_from(["", "+", "<<", "|"])),
-        st.builds(ast.Step, targets, st.sampled_from(["++", "--"]), st.booleans()),
+        st.builds(ast.Increment, targets, st.sampled_from(["++", "--"]), st.booleans()),
     )
 
 

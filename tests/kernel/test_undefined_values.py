@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 
 from autocomp.targets.simulator import kernel
 from tests.kernel.conftest import accelerator, tables
@@ -18,7 +18,9 @@ def execute(body: str, helpers: str = "", flag: int = 0, outputs: Sequence[str] 
     text = f"{helpers}\nvoid solution(int32_t in[1], int32_t out[4]) {{\n{body}\n}}"
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator()), tables())
     tensors = {"in": np.full(1, flag, np.int32), "out": np.zeros(4, np.int32)}
-    return run_program(tables().machine, program, tensors, Options(timing=False, discipline=True, outputs=outputs))
+    return run_program(
+        tables().machine, program, tensors, SimulationOptions(timing=False, discipline=True, outputs=outputs)
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.targets.simulator import isa
 from tests.machines.models import amx, neuroncore, rvv, tpu_v1, vta
@@ -42,7 +42,7 @@ def modelled(name: str, seed: int) -> np.ndarray:
     return model.dram.bytes
 
 
-def simulated(name: str, seed: int, options: Options) -> np.ndarray:
+def simulated(name: str, seed: int, options: SimulationOptions) -> np.ndarray:
     module = MODELS[name]
     random = np.random.default_rng([seed, len(name)])
     memory = module.prepare(module.memory(random))
@@ -61,13 +61,13 @@ def vectors(name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_vectors_hold(name: str) -> None:
     for seed in range(FEW):
-        assert digest(simulated(name, seed, Options(timing=seed % 2 == 0))) == vectors(name)[str(seed)], seed
+        assert digest(simulated(name, seed, SimulationOptions(timing=seed % 2 == 0))) == vectors(name)[str(seed)], seed
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_interpreter_and_the_model_agree(name: str) -> None:
     for seed in range(3):
-        generic = simulated(name, seed, Options(timing=False, generic=True))
+        generic = simulated(name, seed, SimulationOptions(timing=False, generic=True))
         assert np.array_equal(generic, modelled(name, seed)), seed
 
 
@@ -77,7 +77,7 @@ def test_a_thousand_random_programs_agree_with_the_model(name: str, request: pyt
     found = {}
     for seed in range(MANY):
         expected = modelled(name, seed)
-        assert np.array_equal(simulated(name, seed, Options(timing=False)), expected), seed
+        assert np.array_equal(simulated(name, seed, SimulationOptions(timing=False)), expected), seed
         found[str(seed)] = digest(expected)
     if request.config.getoption("--update-golden"):
         VECTORS.mkdir(exist_ok=True)

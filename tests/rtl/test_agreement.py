@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from autocomp.simulator import Options, _core, run_program
+from autocomp.simulator import SimulationOptions, _core, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +43,7 @@ def tensors(seed: int) -> dict[str, npt.NDArray[np.int8]]:
 def check_agreement(model: RtlModel, text: str, seed: int, **overrides: int) -> None:
     accelerator, tables = machine(**overrides)
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
-    simulated = run_program(tables.machine, program, tensors(seed), Options(record_trace=True))
+    simulated = run_program(tables.machine, program, tensors(seed), SimulationOptions(record_trace=True))
     assert simulated.error is None
     assert simulated.timing is not None
     assert isinstance(simulated.trace, _core.Trace)

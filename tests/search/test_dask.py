@@ -16,7 +16,7 @@ from processes import descendants, ended
 from toy_search import Toy, Worker, summary
 
 from autocomp.errors import ConfigError
-from autocomp.search.executors import Call, Executor, Lost, Target, make_executor, run_calls
+from autocomp.search.executors import Executor, Lost, Target, TargetCall, make_executor, run_calls
 from autocomp.search.journal import Event, read_events
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]  # the cluster's own
@@ -59,7 +59,7 @@ def test_killed_workers_lose_nothing_and_nothing_counts_twice(tmp_path: Path, cl
 def test_a_call_that_takes_every_worker_with_it_is_lost_and_the_others_are_not(cluster: object) -> None:
     executor = connect(cluster)
     target = Target(Worker())
-    calls = [Call(n, target, "die" if n == 1 else "double", n) for n in range(4)]
+    calls = [TargetCall(n, target, "die" if n == 1 else "double", n) for n in range(4)]
     assert dict(run_calls(executor, calls)) == {
         0: 0,
         1: Lost("the worker process died while it worked on this"),
@@ -71,7 +71,7 @@ def test_a_call_that_takes_every_worker_with_it_is_lost_and_the_others_are_not(c
 
 def test_a_cluster_of_this_machine_ends_with_its_executor() -> None:
     executor = make_executor("local-cluster:1", 1)
-    assert dict(run_calls(executor, [Call("k", Target(abs), "__call__", -3)])) == {"k": 3}
+    assert dict(run_calls(executor, [TargetCall("k", Target(abs), "__call__", -3)])) == {"k": 3}
     executor.shutdown()
 
 

@@ -9,11 +9,11 @@ import pytest
 from toy_search import Worker
 
 from autocomp.search.executors import (
-    Call,
     InlineExecutor,
     Lost,
     ProcessExecutor,
     Target,
+    TargetCall,
     ThreadExecutor,
     run_calls,
 )
@@ -21,7 +21,7 @@ from autocomp.search.executors import (
 
 def test_results_carry_their_keys() -> None:
     target = Target(Worker())
-    calls = [Call(f"k{n}", target, "double", n) for n in range(5)]
+    calls = [TargetCall(f"k{n}", target, "double", n) for n in range(5)]
     for executor in (InlineExecutor(), ThreadExecutor(3)):
         assert dict(run_calls(executor, calls)) == {f"k{n}": 2 * n for n in range(5)}
         executor.shutdown()
@@ -35,19 +35,19 @@ def test_nothing_starts_once_time_is_up() -> None:
             started.append(argument)
             return super().submit(target, method, argument)
 
-    calls = [Call(n, Target(Worker()), "double", n) for n in range(5)]
+    calls = [TargetCall(n, Target(Worker()), "double", n) for n in range(5)]
     assert dict(run_calls(Counting(), calls, expired=lambda: len(started) >= 2)) == {0: 0, 1: 2}
 
 
 def test_a_failure_of_the_call_is_raised() -> None:
     with pytest.raises(ValueError, match="no 7"):
-        list(run_calls(InlineExecutor(), [Call("k", Target(Worker()), "fail", 7)]))
+        list(run_calls(InlineExecutor(), [TargetCall("k", Target(Worker()), "fail", 7)]))
 
 
 def test_a_dying_process_costs_only_its_own_call() -> None:
     target = Target(Worker())
     executor = ProcessExecutor(2)
-    calls = [Call(n, target, "die" if n == 1 else "double", n) for n in range(4)]
+    calls = [TargetCall(n, target, "die" if n == 1 else "double", n) for n in range(4)]
     results = dict(run_calls(executor, calls))
     executor.shutdown()
     assert results == {0: 0, 1: Lost("the worker process died while it worked on this"), 2: 4, 3: 6}

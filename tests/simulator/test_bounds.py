@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, SimulationResult, _core, replay_trace, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, _core, replay_trace, run_program
 
 from .machines import Command, Expressions, assemble, issue_all, mover
 
@@ -22,7 +22,7 @@ def machine_with(e: Expressions, body: list[int]) -> _core.Machine:
     return e.builder.build()
 
 
-def run_once(machine: _core.Machine, argument: int, options: Options) -> SimulationResult:
+def run_once(machine: _core.Machine, argument: int, options: SimulationOptions) -> SimulationResult:
     return run_program(machine, issue_all(machine, [Command(0, [argument])], []), {}, options)
 
 
@@ -118,7 +118,7 @@ def test_arrays_of_a_kernel_have_a_bound_together() -> None:
 def test_a_loop_of_an_instruction_ends_with_the_step_bound() -> None:
     e = Expressions()
     machine = machine_with(e, [e.builder.loop(e.arg(0), [e.builder.require(e.const(1), "never")])])
-    result = run_once(machine, HUGE, Options(max_steps=10_000))
+    result = run_once(machine, HUGE, SimulationOptions(max_steps=10_000))
     assert result.error is not None
     assert result.error.kind == "steps"
 
@@ -126,7 +126,7 @@ def test_a_loop_of_an_instruction_ends_with_the_step_bound() -> None:
 def test_a_sum_of_an_instruction_ends_with_the_step_bound() -> None:
     e = Expressions()
     machine = machine_with(e, [e.builder.require(e.op("Sum", e.arg(0), e.loop(0)), "sum")])
-    result = run_once(machine, HUGE, Options(max_steps=10_000))
+    result = run_once(machine, HUGE, SimulationOptions(max_steps=10_000))
     assert result.error is not None
     assert (result.error.kind, result.error.line) == ("steps", 1)
 
@@ -137,7 +137,7 @@ def test_a_statement_has_a_bound_of_elements_it_writes() -> None:
     store = e.builder.store(memory, e.const(0), e.const(0), e.const(1))
     inner = e.builder.loop(e.arg(0), [store])
     machine = machine_with(e, [e.builder.loop(e.arg(0), [inner])])
-    result = run_once(machine, 1 << 20, Options(timing=False, generic=True))
+    result = run_once(machine, 1 << 20, SimulationOptions(timing=False, generic=True))
     assert result.error is not None
     assert "one statement writes more than" in result.error.message
 
@@ -146,7 +146,7 @@ def test_a_program_without_tensors_has_local_memory() -> None:
     e = Expressions()
     memory = e.builder.memory("rows", "local", 4, 4, "i8")
     machine = machine_with(e, [e.builder.store(memory, e.const(3), e.const(3), e.arg(0))])
-    assert run_once(machine, 5, Options(discipline=True)).error is None
+    assert run_once(machine, 5, SimulationOptions(discipline=True)).error is None
 
 
 # --- signals
@@ -175,14 +175,14 @@ def alarm_soon() -> Iterator[None]:
 def test_a_signal_ends_a_program_that_runs_on() -> None:
     machine = machine_with(Expressions(), [])
     with pytest.raises(Interrupted), alarm_soon():
-        run_program(machine, assemble(machine, [("Jump", 0, 0, 0, 0)]), {}, Options(max_steps=HUGE))
+        run_program(machine, assemble(machine, [("Jump", 0, 0, 0, 0)]), {}, SimulationOptions(max_steps=HUGE))
 
 
 def test_a_signal_ends_an_instruction_that_runs_on() -> None:
     e = Expressions()
     machine = machine_with(e, [e.builder.require(e.op("Sum", e.arg(0), e.loop(0)), "sum")])
     with pytest.raises(Interrupted), alarm_soon():
-        run_once(machine, HUGE, Options(max_steps=HUGE))
+        run_once(machine, HUGE, SimulationOptions(max_steps=HUGE))
 
 
 def test_a_signal_ends_a_long_trace() -> None:
@@ -210,5 +210,5 @@ def test_rows_that_an_access_may_touch_outside_of_its_memory_are_left_out(back: 
     b.instruction("f", 0, [("n", False)], [b.store(local, zero, zero, zero)], [access], [])
     machine = b.build()
     for argument in (2, 1000):
-        result = run_once(machine, argument, Options(timing=True, discipline=True))
+        result = run_once(machine, argument, SimulationOptions(timing=True, discipline=True))
         assert result.error is None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -142,7 +142,7 @@ void solution({heads}) {{
         accelerator, tables = machine(generation)
         tensors = self.tensors()
         program = kernel.link(kernel.compile(kernel.parse(self.text(tensors)), accelerator), tables)
-        return tensors, run_program(tables.machine, program, tensors, Options(discipline=True))
+        return tensors, run_program(tables.machine, program, tensors, SimulationOptions(discipline=True))
 
 
 SIZES: dict[str, st.SearchStrategy[Any]] = {

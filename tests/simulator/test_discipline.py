@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 
 from tests.simulator.machines import Command, issue_all, mover, pointer
 
@@ -20,7 +20,9 @@ def run(
     issued = [Command(getattr(machine, name), arguments) for name, arguments in commands]
     program = issue_all(machine.machine, issued, TENSORS)
     tensors = {"A": np.ones((4, 8), np.int8), "B": np.zeros((4, 8), np.int8)}
-    result = run_program(machine.machine, program, tensors, Options(timing=False, discipline=True, outputs=outputs))
+    result = run_program(
+        machine.machine, program, tensors, SimulationOptions(timing=False, discipline=True, outputs=outputs)
+    )
     assert result.error is None
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.errors import IsaError
 from autocomp.targets.simulator import isa, kernel
@@ -40,7 +40,7 @@ def error_of(calls: str) -> tuple[str, str] | None:
     accelerator, tables = machine()
     text = f"void solution() {{ int64_t one = 1; {calls} fence(); }}"
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
-    error = run_program(tables.machine, program, {}, Options(max_steps=1_000_000)).error
+    error = run_program(tables.machine, program, {}, SimulationOptions(max_steps=1_000_000)).error
     return None if error is None else (error.kind, error.message)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, _core, run_program
+from autocomp.simulator import SimulationOptions, _core, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,7 +88,7 @@ class Calculator:
 
     def values(self, name: str, x: int, y: int) -> list[int]:
         program = issue_all(self.machine, [Command(self.index[name], [pointer(0), x, y])], [("out", "i64", (2,))])
-        result = run_program(self.machine, program, {"out": np.zeros(2, np.int64)}, Options(timing=False))
+        result = run_program(self.machine, program, {"out": np.zeros(2, np.int64)}, SimulationOptions(timing=False))
         assert result.error is None, result.error
         return [int(v) for v in result.outputs["out"]]
 
@@ -144,7 +144,9 @@ def test_division_by_zero_in_semantics_is_an_error_that_names_the_command() -> N
     program = issue_all(
         CALCULATOR.machine, [Command(CALCULATOR.index["Div"], [pointer(0), 7, 0])], [("out", "i64", (2,))]
     )
-    error = run_program(CALCULATOR.machine, program, {"out": np.zeros(2, np.int64)}, Options(timing=False)).error
+    error = run_program(
+        CALCULATOR.machine, program, {"out": np.zeros(2, np.int64)}, SimulationOptions(timing=False)
+    ).error
     assert error is not None
     assert error.kind == "division"
     assert error.message.startswith("Div(out = out, x = 7, y = 0): ")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from autocomp.simulator import Options, _core, run_program
+from autocomp.simulator import SimulationOptions, _core, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,7 +102,7 @@ class Machine:
         calls = [("load", (pointer(0),)), *calls, ("store", (pointer(0),))]
         commands = [Command(self.index[name], arguments) for name, arguments in calls]
         program = issue_all(self.machine, commands, [("memory", "f32", before.shape)])
-        options = Options(timing=False, generic=generic)
+        options = SimulationOptions(timing=False, generic=generic)
         result = run_program(self.machine, program, {"memory": before}, options)
         assert result.error is None, result.error
         return result.outputs["memory"]

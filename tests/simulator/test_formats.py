@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,7 +67,7 @@ def run(element: str, name: str, values: npt.NDArray[np.generic], generic: bool)
     text = f"void solution({kinds[values.itemsize]} in[64], float out[64]) {{ {name}(&out[0], &in[0]); }}"
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
     tensors = {"in": values, "out": np.zeros(64, np.float32)}
-    result = run_program(tables.machine, program, tensors, Options(timing=False, generic=generic))
+    result = run_program(tables.machine, program, tensors, SimulationOptions(timing=False, generic=generic))
     assert result.error is None, result.error
     return result.outputs["out"]
 
@@ -173,7 +173,9 @@ def test_elements_of_four_bits_wrap(signed: bool, generic: bool) -> None:
         code = f"void solution(int8_t in[64], int32_t out[64]) {{ {name}(&out[0], &in[0]); }}"
         program = kernel.link(kernel.compile(kernel.parse(code), accelerator), tables)
         tensors = {"in": values, "out": np.zeros(64, np.int32)}
-        result = run_program(tables.machine, program, tensors, Options(timing=False, generic=generic, max_steps=1000))
+        result = run_program(
+            tables.machine, program, tensors, SimulationOptions(timing=False, generic=generic, max_steps=1000)
+        )
         assert result.error is None, result.error
         assert np.array_equal(result.outputs["out"], np.where(raw > 7, raw - 16, raw) if signed else raw)
 
@@ -220,7 +222,7 @@ def test_kernels_read_and_write_elements_of_narrow_floats() -> None:
     random = np.random.default_rng(0)
     a, b = random.normal(0, 3, N).astype(ml_dtypes.bfloat16), random.normal(0, 3, N).astype(np.float16)
     c, d = np.zeros(N, ml_dtypes.float8_e4m3fn), np.zeros(N, ml_dtypes.float8_e5m2)
-    result = run_program(tables.machine, program, {"a": a, "b": b, "c": c, "d": d}, Options(timing=False))
+    result = run_program(tables.machine, program, {"a": a, "b": b, "c": c, "d": d}, SimulationOptions(timing=False))
     assert result.error is None, result.error
     one = np.float32(ml_dtypes.bfloat16(1.2))
     total = a.astype(np.float32) * b.astype(np.float32) + one

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pytest
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +33,7 @@ def machine(generation: int = 0) -> tuple[isa.Accelerator, isa.MachineTables]:
 def run(text: str, tensors: Mapping[str, np.ndarray], generation: int = 0, **options: bool | int) -> SimulationResult:
     accelerator, tables = machine(generation)
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
-    return run_program(tables.machine, program, tensors, Options(discipline=True, **options))
+    return run_program(tables.machine, program, tensors, SimulationOptions(discipline=True, **options))
 
 
 def outputs(text: str, tensors: Mapping[str, np.ndarray], **options: bool | int) -> dict[str, np.ndarray]:

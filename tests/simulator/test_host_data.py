@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 
 from autocomp.targets.simulator import isa, kernel
 
@@ -18,7 +18,7 @@ def execute(body: str, helpers: str = "") -> SimulationResult:
     text = f"{helpers} void solution(float A[4][4], float B[4][4]) {{ {MOVE} {body} }}"
     program = kernel.link(kernel.compile(kernel.parse(text), MACHINE), TABLES)
     tensors = {"A": np.ones((4, 4), np.float32), "B": np.ones((4, 4), np.float32)}
-    return run_program(TABLES.machine, program, tensors, Options(discipline=True, host_data=False))
+    return run_program(TABLES.machine, program, tensors, SimulationOptions(discipline=True, host_data=False))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_an_input_is_not_written() -> None:
     text = f"void solution(float A[4][4], float B[4][4]) {{ {MOVE} mvout(A, 0, 4, 4); mvout(B, 0, 4, 4); fence(); }}"
     program = kernel.link(kernel.compile(kernel.parse(text), MACHINE), TABLES)
     tensors = {"A": np.ones((4, 4), np.float32), "B": np.ones((4, 4), np.float32)}
-    run = run_program(TABLES.machine, program, tensors, Options(discipline=True, inputs=["A"], outputs=["B"]))
+    run = run_program(TABLES.machine, program, tensors, SimulationOptions(discipline=True, inputs=["A"], outputs=["B"]))
     assert [violation.kind for violation in run.violations] == ["input-written"]
 
 
@@ -93,9 +93,9 @@ def test_a_run_may_begin_on_a_machine_that_was_used_before() -> None:
     program = kernel.link(kernel.compile(kernel.parse(text), MACHINE), TABLES)
     new = {"A": np.ones((4, 4), np.float32), "B": np.ones((4, 4), np.float32)}
     used = {"A": np.full((4, 4), 7, np.float32), "B": np.full((4, 4), 9, np.float32)}
-    alone = run_program(TABLES.machine, program, new, Options())
+    alone = run_program(TABLES.machine, program, new, SimulationOptions())
     assert "need config_st" in (alone.error.message if alone.error else "")
-    after = run_program(TABLES.machine, program, new, Options(), before=used)
+    after = run_program(TABLES.machine, program, new, SimulationOptions(), before=used)
     assert after.error is None
     assert after.outputs["B"].tolist() == [[7.0] * 4] * 3 + [[1.0] * 4]
     assert after.command_count == 1

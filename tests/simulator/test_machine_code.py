@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, _core, run_program
+from autocomp.simulator import SimulationOptions, _core, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +60,6 @@ def test_every_code_that_runs_here_gives_the_same_result(k: int, rows: int, seed
     }
     exact = np.clip(tensors["A"][:rows].astype(int) @ tensors["B"].astype(int), -128, 127)
     for code in _core.machine_codes():
-        result = run_program(TABLES.machine, program, tensors, Options(timing=False, machine_code=code))
+        result = run_program(TABLES.machine, program, tensors, SimulationOptions(timing=False, machine_code=code))
         assert result.error is None, result.error
         assert np.array_equal(result.outputs["C"][:rows], exact), code

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 import pytest
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 
 from autocomp.errors import KernelError
 from autocomp.targets.simulator import isa, kernel
@@ -25,7 +25,7 @@ HELPER = "int min16(int n) { return n < 16 ? n : 16; }"
 def simulate(body: str, x: npt.NDArray[np.int32]) -> SimulationResult:
     text = f"{HELPER} void solution(int32_t x[1][40], int8_t y[1][40]) {{ {MOVE_IN} {body} fence(); }}"
     program = kernel.link(kernel.compile(kernel.parse(text), MACHINE), TABLES)
-    return run_program(TABLES.machine, program, {"x": x, "y": np.zeros((1, COLS), np.int8)}, Options())
+    return run_program(TABLES.machine, program, {"x": x, "y": np.zeros((1, COLS), np.int8)}, SimulationOptions())
 
 
 def run(body: str, x: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:

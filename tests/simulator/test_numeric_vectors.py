@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.targets.simulator import isa
 from tests.simulator.machines import Command, issue_all, pointer
@@ -29,7 +29,9 @@ def run(calls: list[Call], data: np.ndarray, generic: bool) -> np.ndarray:
     memory[: data.nbytes] = data.reshape(-1).view(np.uint8)
     commands = [Command(tables().instructions[name], arguments) for name, arguments in calls]
     program = issue_all(tables().machine, commands, [("memory", "u8", memory.shape)])
-    result = run_program(tables().machine, program, {"memory": memory}, Options(timing=False, generic=generic))
+    result = run_program(
+        tables().machine, program, {"memory": memory}, SimulationOptions(timing=False, generic=generic)
+    )
     assert result.error is None, result.error
     return result.outputs["memory"][OUT:]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from autocomp.simulator import Options, _core, run_program
+from autocomp.simulator import SimulationOptions, _core, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +62,7 @@ def rows_after(commands: list[tuple[int, int]], generic: bool) -> npt.NDArray[np
     calls = [*(Command(STEP, command) for command in commands), Command(DUMP, (pointer(1),))]
     program = issue_all(MACHINE, calls, [("data", "i8", (64,)), ("out", "i8", (ROWS, COLS))])
     tensors = {"data": DATA, "out": np.zeros((ROWS, COLS), np.int8)}
-    result = run_program(MACHINE, program, tensors, Options(timing=False, generic=generic))
+    result = run_program(MACHINE, program, tensors, SimulationOptions(timing=False, generic=generic))
     assert result.error is None, result.error
     return result.outputs["out"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +13,7 @@ from tests.simulator.machines import Command, assemble, issue_all, mover, pointe
 MACHINE = mover().machine
 TWO = ("A", "i8", (3, 4)), ("B", "i8", (2, 4))
 ARRAYS = {"A": np.zeros((3, 4), np.int8), "B": np.zeros((2, 4), np.int8)}
-QUICK = Options(timing=False)
+QUICK = SimulationOptions(timing=False)
 I64 = st.integers(-(2**63), 2**63 - 1)
 
 
@@ -72,7 +72,7 @@ def test_division_by_zero_is_an_error_with_its_line() -> None:
 
 def test_an_endless_kernel_stops_at_the_step_limit() -> None:
     program = assemble(MACHINE, [("Jump", 0, 0, 0, 0)])
-    error = run_program(MACHINE, program, {}, Options(timing=False, max_steps=1000)).error
+    error = run_program(MACHINE, program, {}, SimulationOptions(timing=False, max_steps=1000)).error
     assert error is not None
     assert error.kind == "steps"
     assert "1000 steps" in error.message
@@ -89,7 +89,7 @@ def test_endless_recursion_is_an_error() -> None:
 def test_an_address_is_one_wherever_tensors_lie(seed: int, marked: int, number: int) -> None:
     loaded = ("LoadInt", 0, marked, 0, pointer(number, 3))
     program = assemble(MACHINE, [loaded, ("Load", 1, 0, 0, 0), ("Halt", 0, 0, 0, 0)], [*TWO])
-    assert run_program(MACHINE, program, ARRAYS, Options(timing=False, seed=seed)).error is None
+    assert run_program(MACHINE, program, ARRAYS, SimulationOptions(timing=False, seed=seed)).error is None
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
@@ -97,7 +97,9 @@ def test_a_number_is_no_address_once_the_places_are_drawn(seed: int) -> None:
     plain = [("LoadInt", 0, 0, 0, pointer(1)), ("Load", 1, 0, 0, 0), ("Halt", 0, 0, 0, 0)]
     step = [("LoadInt", 0, 1, 0, pointer(0)), ("LoadInt", 1, 0, 0, 1 << 48), ("Add", 0, 0, 1, 0), *plain[1:]]
     for rows in (plain, step):
-        error = run_program(MACHINE, assemble(MACHINE, rows, [*TWO]), ARRAYS, Options(timing=False, seed=seed)).error
+        error = run_program(
+            MACHINE, assemble(MACHINE, rows, [*TWO]), ARRAYS, SimulationOptions(timing=False, seed=seed)
+        ).error
         assert error is not None
         assert "not the address of a tensor" in error.message
 
@@ -121,7 +123,7 @@ def test_an_instruction_outside_its_operand_is_an_error_with_its_operands(generi
     machine = mover()
     program = issue_all(machine.machine, [Command(machine.read, [pointer(0, 8), 30, 2])], [("A", "i8", (2, 8))])
     error = run_program(
-        machine.machine, program, {"A": np.zeros((2, 8), np.int8)}, Options(timing=False, generic=generic)
+        machine.machine, program, {"A": np.zeros((2, 8), np.int8)}, SimulationOptions(timing=False, generic=generic)
     ).error
     assert error is not None
     assert (error.kind, error.line) == ("bounds", 1)

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +81,7 @@ def machine(size: int) -> tuple[isa.Accelerator, isa.MachineTables]:
     return accelerator, isa.lower(accelerator)
 
 
-def run(size: int, name: str, sizes: tuple[int, int, int], options: Options) -> npt.NDArray[np.int32]:
+def run(size: int, name: str, sizes: tuple[int, int, int], options: SimulationOptions) -> npt.NDArray[np.int32]:
     accelerator, tables = machine(size)
     store = "store_float" if name in FLOAT else "store"
     rows, cols, depth = sizes
@@ -101,20 +101,20 @@ def run(size: int, name: str, sizes: tuple[int, int, int], options: Options) -> 
 @pytest.mark.parametrize("name", [*INTEGER, *FLOAT])
 def test_a_reduction_gives_what_the_interpreter_gives(name: str, data: st.DataObject) -> None:
     rows, cols, depth = data.draw(st.tuples(*[st.integers(0, 24)] * 3))
-    fast = run(24, name, (rows, cols, depth), Options(timing=False, max_steps=FEW_STEPS))
-    assert np.array_equal(fast, run(24, name, (rows, cols, depth), Options(timing=False, generic=True)))
+    fast = run(24, name, (rows, cols, depth), SimulationOptions(timing=False, max_steps=FEW_STEPS))
+    assert np.array_equal(fast, run(24, name, (rows, cols, depth), SimulationOptions(timing=False, generic=True)))
 
 
 @pytest.mark.parametrize("name", [*INTEGER, *FLOAT])
 def test_a_reduction_over_many_pieces_gives_what_the_interpreter_gives(name: str) -> None:
     sizes = (48, 47, 45) if name != "widest" else (48, 48, 48)
-    fast = run(48, name, sizes, Options(timing=False, max_steps=FEW_STEPS))
-    assert np.array_equal(fast, run(48, name, sizes, Options(timing=False, generic=True)))
+    fast = run(48, name, sizes, SimulationOptions(timing=False, max_steps=FEW_STEPS))
+    assert np.array_equal(fast, run(48, name, sizes, SimulationOptions(timing=False, generic=True)))
 
 
 @pytest.mark.parametrize("size", [96, 256])
 def test_a_product_of_any_size_runs_on_arrays(size: int) -> None:
-    got = run(size, "product", (size, size, size), Options(timing=False, max_steps=FEW_STEPS))
+    got = run(size, "product", (size, size, size), SimulationOptions(timing=False, max_steps=FEW_STEPS))
     values = np.random.default_rng(size).integers(-128, 128, (2 * size, size), np.int8).astype(np.int32)
     left, right = values[:size], values[size:]
     assert np.array_equal(got, 3 * left.T + left @ right)
@@ -122,7 +122,7 @@ def test_a_product_of_any_size_runs_on_arrays(size: int) -> None:
 
 def test_a_packed_product_of_a_large_array_runs_on_arrays() -> None:
     size = 128
-    got = run(size, "packed_product", (size, size, size), Options(timing=False, max_steps=FEW_STEPS))
+    got = run(size, "packed_product", (size, size, size), SimulationOptions(timing=False, max_steps=FEW_STEPS))
     values = np.random.default_rng(size).integers(-128, 128, (2 * size, size), np.int8).astype(np.int32)
     left, right = values[:size], values[size : size + size // 4]
     unpacked = right.reshape(size // 4, size // 4, 4).transpose(0, 2, 1).reshape(size, size // 4)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -105,7 +105,7 @@ def assert_agreement(steps: list[tuple[Call, ...]], seed: int, timing: bool = Fa
     commands = [Command(tables().instructions[name], arguments) for name, arguments in calls]
     program = issue_all(tables().machine, commands, [("memory", "u8", (BYTES,))])
     for generic in (False, True):
-        options = Options(timing=timing, generic=generic)
+        options = SimulationOptions(timing=timing, generic=generic)
         result = run_program(tables().machine, program, {"memory": before}, options)
         assert result.error is None, result.error
         np.testing.assert_array_equal(result.outputs["memory"], model.memory, f"generic={generic}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +36,7 @@ def run(statements: list[str], before: list[np.ndarray]) -> list[np.ndarray]:
     source = "\n".join([f"void solution({parameters}) {{", *statements, "}"])
     program = kernel.link(kernel.compile(kernel.parse(source), ACCELERATOR, {}), TABLES)
     tensors = dict(zip(NAMES, before, strict=True))
-    result = run_program(TABLES.machine, program, tensors, Options(timing=False))
+    result = run_program(TABLES.machine, program, tensors, SimulationOptions(timing=False))
     assert result.error is None, f"{result.error}\n{source}"
     return [result.outputs[name] for name in NAMES]
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +55,7 @@ def assert_agreement(machine: isa.MachineTables, geometry: Geometry, scenario: S
     program = issue_all(machine.machine, commands, declared)
     for generic in (False, True):
         given_ = dict(zip(NAMES, before, strict=True))
-        result = run_program(machine.machine, program, given_, Options(timing=False, generic=generic))
+        result = run_program(machine.machine, program, given_, SimulationOptions(timing=False, generic=generic))
         assert result.error is None, result.error
         for name, expected in zip(NAMES, model.tensors, strict=True):
             np.testing.assert_array_equal(result.outputs[name], expected, f"{name}, generic={generic}")
@@ -112,7 +112,12 @@ def test_contents_that_nothing_wrote_are_the_same_with_and_without_recognised_fo
     commands = [Command(machine.instructions[name], arguments) for name, arguments in calls]
     program = issue_all(machine.machine, commands, [("memory", "u8", (64 * 64,))])
     first, second = (
-        run_program(machine.machine, program, {"memory": np.zeros(64 * 64, np.uint8)}, Options(seed=7, generic=generic))
+        run_program(
+            machine.machine,
+            program,
+            {"memory": np.zeros(64 * 64, np.uint8)},
+            SimulationOptions(seed=7, generic=generic),
+        )
         for generic in (False, True)
     )
     assert first.outputs["memory"].any()

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.targets.simulator import isa
 from tests.simulator.machines import Command, issue_all, pointer
@@ -130,7 +130,9 @@ def test_undefined_behaviour_is_an_error(case: str, generic: bool) -> None:
     commands = [Command(tables().instructions[name], arguments) for name, arguments in calls]
     program = issue_all(tables().machine, commands, [("memory", "u8", (1024,))])
     memory = np.ones(1024, np.uint8)
-    error = run_program(tables().machine, program, {"memory": memory}, Options(timing=False, generic=generic)).error
+    error = run_program(
+        tables().machine, program, {"memory": memory}, SimulationOptions(timing=False, generic=generic)
+    ).error
     assert error is not None
     assert error.kind in ("requirement", "bounds")
     assert message in error.message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,12 +63,14 @@ accelerator micro {
 """
 MACHINE = isa.parse(TEXT)
 TABLES = isa.lower(MACHINE)
-DETAIL = Options(timing=True, record_commands=True, record_detail=True)
-CHECKED = Options(timing=False, discipline=True)
+DETAIL = SimulationOptions(timing=True, record_commands=True, record_detail=True)
+CHECKED = SimulationOptions(timing=False, discipline=True)
 DATA = np.random.default_rng(0).integers(-128, 128, (32, 16), np.int8)
 
 
-def run(body: str, table: npt.NDArray[np.uint8] | None = None, options: Options | None = None) -> SimulationResult:
+def run(
+    body: str, table: npt.NDArray[np.uint8] | None = None, options: SimulationOptions | None = None
+) -> SimulationResult:
     text = (
         "void solution(int8_t in[32][16], uint8_t table[16][2], int32_t out[64][4], int8_t back[32][16]) {"
         f" load(in); load_table(table); fence(); {body} fence(); store(out); store_bytes(back); }}"
@@ -80,14 +82,14 @@ def run(body: str, table: npt.NDArray[np.uint8] | None = None, options: Options 
         "out": np.zeros((64, 4), np.int32),
         "back": np.zeros((32, 16), np.int8),
     }
-    result = run_program(TABLES.machine, program, tensors, options or Options(timing=False))
+    result = run_program(TABLES.machine, program, tensors, options or SimulationOptions(timing=False))
     assert result.error is None, result.error
     return result
 
 
 @pytest.mark.parametrize("generic", [False, True])
 def test_a_view_shows_the_bits_of_its_memory(generic: bool) -> None:
-    result = run("add_words(3, 5); narrow(7, 3);", options=Options(timing=False, generic=generic))
+    result = run("add_words(3, 5); narrow(7, 3);", options=SimulationOptions(timing=False, generic=generic))
     expected = DATA.copy()
     words = expected.view(np.int32)
     words[3] += words[5]
@@ -126,7 +128,7 @@ def macros(
 @given(st.tuples(*[st.integers(0, 4)] * 2, st.integers(0, 15), st.integers(0, 16), st.integers(0, 4)), st.booleans())
 def test_iterations_of_a_repeat_see_what_earlier_ones_wrote(sizes: tuple[int, ...], generic: bool) -> None:
     table = np.random.default_rng(7).integers(0, 256, (16, 2), np.uint8)
-    result = run(f"macros({', '.join(map(str, sizes))});", table, Options(timing=False, generic=generic))
+    result = run(f"macros({', '.join(map(str, sizes))});", table, SimulationOptions(timing=False, generic=generic))
     assert np.array_equal(result.outputs["out"], macros(table, *sizes))
 
 
@@ -134,7 +136,7 @@ def test_iterations_of_a_repeat_see_what_earlier_ones_wrote(sizes: tuple[int, ..
 def test_a_scan_is_a_repeat(generic: bool) -> None:
     table = np.zeros((16, 2), np.uint8)
     table[:, 1] = np.arange(16)
-    result = run("gather(0, 0, 16); scan(0, 15);", table, Options(timing=False, generic=generic))
+    result = run("gather(0, 0, 16); scan(0, 15);", table, SimulationOptions(timing=False, generic=generic))
     assert np.array_equal(result.outputs["out"][:16], np.cumsum(DATA[:16].view(np.int32), 0, dtype=np.int32))
 
 

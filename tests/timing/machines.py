@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from autocomp.simulator import Options, SimulationResult, replay_trace
+from autocomp.simulator import SimulationOptions, SimulationResult, replay_trace
 
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
@@ -36,7 +36,7 @@ def replay(text: str, name: str = "gemmini", **overrides: int) -> SimulationResu
     accelerator, tables = machine(name, tuple(sorted(overrides.items())))
     trace = parse_trace(text, "test", accelerator, tables)
     assert not trace.unsupported
-    return replay_trace(tables.machine, trace.trace, Options(record_commands=True))
+    return replay_trace(tables.machine, trace.trace, SimulationOptions(record_commands=True))
 
 
 def cycles(body: str, dataflow: str = "WS", **overrides: int) -> int:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from autocomp.simulator import Options, replay_trace, run_program
+from autocomp.simulator import SimulationOptions, replay_trace, run_program
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -135,7 +135,7 @@ def test_timing_never_changes_results(latency: int, host_scale: float, timing: b
     program = kernel.link(kernel.compile(kernel.parse(TILE), accelerator), tables)
     left = np.arange(256, dtype=np.int8).reshape(16, 16) % 7
     tensors = {"A": left, "B": left.T.copy(), "C": np.zeros((16, 16), np.int8)}
-    options = Options(timing=timing, host_scale=host_scale, settings={"dram.latency": latency})
+    options = SimulationOptions(timing=timing, host_scale=host_scale, settings={"dram.latency": latency})
     result = run_program(tables.machine, program, tensors, options)
     assert result.error is None
     expected = left.astype(int) @ left.T.astype(int)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, replay_trace
+from autocomp.simulator import SimulationOptions, replay_trace
 
 from autocomp.targets.simulator.trace import parse_trace, read_trace
 
@@ -46,7 +46,7 @@ def measured(case: str) -> Run:
 def simulated(case: str) -> Run:
     accelerator, tables = machine("gemmini")
     trace = read_trace(RTL / "traces" / f"{case}.txt.gz", accelerator, tables)
-    result = replay_trace(tables.machine, trace.trace, Options(record_commands=True, record_trace=True))
+    result = replay_trace(tables.machine, trace.trace, SimulationOptions(record_commands=True, record_trace=True))
     assert result.trace is not None
     assert result.timing is not None
     assert result.timing.commands is not None

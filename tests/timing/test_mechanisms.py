@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from autocomp.simulator import Options, replay_trace, run_program
+from autocomp.simulator import SimulationOptions, replay_trace, run_program
 
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.timing import KINDS
@@ -82,7 +82,7 @@ def test_of_requests_that_share_a_port_those_of_moves_out_go_first(port: str, be
         "move_out dst=0x100e src=sp:0 cols=4 rows=4\nflush\nflush\nmove_in id=0 src=0x2000 dst=sp:128 cols=4 rows=4\n"
     )
     trace = parse_trace(setup + moves, "test", accelerator, tables).trace
-    timing = replay_trace(tables.machine, trace, Options(record_commands=True)).timing
+    timing = replay_trace(tables.machine, trace, SimulationOptions(record_commands=True)).timing
     assert timing is not None
     assert timing.commands is not None
     to_request, latency, beats, to_completion = 2, 12, 4, 2
@@ -261,7 +261,7 @@ def test_a_trace_that_takes_more_cycles_than_allowed_is_an_error_at_the_command_
     accelerator, tables = machine("tiny", ())
     trace = parse_trace(move * 3, "moves", accelerator, tables).trace
     for window in (1, 1 << 20):
-        error = replay_trace(tables.machine, trace, Options(max_cycles=20, window=window)).error
+        error = replay_trace(tables.machine, trace, SimulationOptions(max_cycles=20, window=window)).error
         assert error is not None
         assert (error.kind, error.line) == ("cycles", 1)
         assert "not done after 20 cycles" in error.message

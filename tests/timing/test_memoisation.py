@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, SimulationResult, replay_trace, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, replay_trace, run_program
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ from .machines import RTL, SETUP, machine
 from .test_random_programs import COMMANDS, MACHINE, ORDERED, UNITS, examples
 
 
-def assert_same(run: Callable[[Options], SimulationResult], options: Options) -> None:
+def assert_same(run: Callable[[SimulationOptions], SimulationResult], options: SimulationOptions) -> None:
     memoised, stepped = (run(replace(options, memoise=memoise)) for memoise in (True, False))
     if stepped.error is not None:  # it is found at once or at the end, as with windows of other sizes
         assert memoised.error is not None
@@ -40,7 +40,7 @@ def assert_same(run: Callable[[Options], SimulationResult], options: Options) ->
 
 
 RECORDS = st.builds(
-    Options,
+    SimulationOptions,
     record_commands=st.booleans(),
     record_detail=st.booleans(),
     window=st.sampled_from([1, 50, 1024]),
@@ -55,7 +55,7 @@ def assert_turns_of_a_loop_are_timed_alike(
     turns: int,
     units: tuple[dict[str, int], ...],
     overrides: dict[str, int],
-    options: Options,
+    options: SimulationOptions,
 ) -> None:
     accelerator, _ = machine("gemmini")
     chosen = dict(zip(("transfer_in", "array", "transfer_out"), units, strict=True))
@@ -69,7 +69,7 @@ def assert_turns_of_a_loop_are_timed_alike(
     assert_same(lambda chosen: replay_trace(tables.machine, trace, chosen), replace(options, settings=overrides))
 
 
-def assert_turns_with_semaphores_are_timed_alike(body: list[str], turns: int, options: Options) -> None:
+def assert_turns_with_semaphores_are_timed_alike(body: list[str], turns: int, options: SimulationOptions) -> None:
     accelerator, tables = machine("tiny")
     trace = parse_trace("".join(body) * turns, "random", accelerator, tables).trace
     assert_same(lambda chosen: replay_trace(tables.machine, trace, chosen), options)
@@ -89,7 +89,11 @@ def test_a_kernel_is_timed_alike() -> None:
     accelerator, tables = machine("gemmini", (("HOST", 1),))
     program = kernel.link(kernel.compile(kernel.parse(gemm_kernel(128, 256, 256)), accelerator, {}), tables)
     tensors = {name: np.zeros(shape, np.int8) for name, _, shape in program.parameters}
-    for options in (Options(), Options(record_commands=True, record_detail=True), Options(host_scale=3.0)):
+    for options in (
+        SimulationOptions(),
+        SimulationOptions(record_commands=True, record_detail=True),
+        SimulationOptions(host_scale=3.0),
+    ):
         assert_same(lambda chosen: run_program(tables.machine, program, tensors, chosen), options)
 
 
@@ -109,7 +113,9 @@ void solution(int8_t inp[224][672], int8_t padded[225][675]) {
 """
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
     tensors = {"inp": np.zeros((224, 672), np.int8), "padded": np.zeros((225, 675), np.int8)}
-    assert_same(lambda options: run_program(tables.machine, program, tensors, options), Options(record_commands=True))
+    assert_same(
+        lambda options: run_program(tables.machine, program, tensors, options), SimulationOptions(record_commands=True)
+    )
 
 
 def test_moves_that_are_scaled_after_others_that_are_not_are_timed_alike() -> None:
@@ -127,7 +133,7 @@ void solution(int8_t inp[{rows}][64]) {{
         checked = kernel.compile(kernel.parse(text.format(plain=plain, rows=rows)), accelerator)
         program = kernel.link(checked, tables)
         tensors = {"inp": np.zeros((rows, 64), np.int8)}
-        options = Options(record_commands=True)
+        options = SimulationOptions(record_commands=True)
         assert_same(lambda chosen, p=program, t=tensors: run_program(tables.machine, p, t, chosen), options)
 
 
@@ -162,7 +168,7 @@ void solution(int8_t A[256][256], int8_t B[256][256], int8_t C[256][256]) {
 """
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
     tensors = {name: np.zeros((256, 256), np.int8) for name in "ABC"}
-    assert_same(lambda options: run_program(tables.machine, program, tensors, options), Options())
+    assert_same(lambda options: run_program(tables.machine, program, tensors, options), SimulationOptions())
 
 
 def measured_cases() -> list[tuple[str, int]]:
@@ -174,7 +180,7 @@ def assert_measured_cases_are_timed_alike(cases: list[tuple[str, int]]) -> None:
     for case, latency in cases:
         accelerator, tables = machine("gemmini", (("MEM_LATENCY", latency),))
         trace = read_trace(trace_path(RTL, case), accelerator, tables).trace
-        options = Options(record_commands=True, record_detail=True, requirements=False)
+        options = SimulationOptions(record_commands=True, record_detail=True, requirements=False)
         assert_same(lambda chosen, t=tables, c=trace: replay_trace(t.machine, c, chosen), options)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from autocomp.simulator import Options, SimulationResult, replay_trace
+from autocomp.simulator import SimulationOptions, SimulationResult, replay_trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,7 +89,9 @@ def run(
     accelerator = replace(accelerator, units=tuple(changed))
     tables = isa.lower(accelerator)
     trace = parse_trace(SETUP.format(dataflow=dataflow) + "".join(body), "random", accelerator, tables)
-    return replay_trace(tables.machine, trace.trace, Options(settings=overrides, max_cycles=1_000_000, window=window))
+    return replay_trace(
+        tables.machine, trace.trace, SimulationOptions(settings=overrides, max_cycles=1_000_000, window=window)
+    )
 
 
 def assert_every_program_ends(

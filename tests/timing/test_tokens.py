@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,11 +44,13 @@ def machine(depth: int) -> tuple[isa.Accelerator, isa.MachineTables]:
     return accelerator, isa.lower(accelerator)
 
 
-def run(body: str, depth: int = 0, options: Options | None = None) -> SimulationResult:
+def run(body: str, depth: int = 0, options: SimulationOptions | None = None) -> SimulationResult:
     accelerator, tables = machine(depth)
     text = f"void solution(int32_t x[1]) {{ {body} }}"
     program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
-    return run_program(tables.machine, program, {"x": np.zeros(1, np.int32)}, options or Options(record_commands=True))
+    return run_program(
+        tables.machine, program, {"x": np.zeros(1, np.int32)}, options or SimulationOptions(record_commands=True)
+    )
 
 
 def times(result: SimulationResult, column: str) -> list[int]:
@@ -91,7 +93,7 @@ def test_waiting_for_a_token_is_attributed_to_synchronisation() -> None:
     assert consumer.causes["Semaphore"] >= 35
 
 
-CHECKED = Options(timing=False, discipline=True)
+CHECKED = SimulationOptions(timing=False, discipline=True)
 
 
 def test_tokens_order_what_their_commands_touch() -> None:
@@ -123,5 +125,7 @@ def test_turns_with_tokens_are_timed_alike_with_and_without_memory(
         for row, busy, late, consumer in turns[1:]
     )
     text = f"for (int r = 0; r < {40 * times_over}; r++) {{ {body} }}"
-    fast, slow = (run(text, depth, Options(record_commands=True, memoise=memoise)) for memoise in (True, False))
+    fast, slow = (
+        run(text, depth, SimulationOptions(record_commands=True, memoise=memoise)) for memoise in (True, False)
+    )
     assert times(fast, "completed") == times(slow, "completed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,7 +41,7 @@ def run(body: str, memoise: bool = True, **parameters: int) -> SimulationResult:
     accelerator = isa.parse(TEXT, overrides=parameters)
     tables = isa.lower(accelerator)
     program = kernel.link(kernel.compile(kernel.parse(f"void solution() {{ {body} }}"), accelerator), tables)
-    result = run_program(tables.machine, program, {}, Options(record_commands=True, memoise=memoise))
+    result = run_program(tables.machine, program, {}, SimulationOptions(record_commands=True, memoise=memoise))
     assert result.error is None, result.error
     return result
 

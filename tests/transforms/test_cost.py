@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.transforms import transformation
@@ -40,7 +40,7 @@ def test_a_stream_of_moves_takes_about_as_long_as_estimated_however_its_rows_lie
     text = _STREAM.format(length=length, places=places, move=move.format(cols=cols))
     tables = isa.lower(machine())
     program = kernel.link(kernel.compile(kernel.parse(text), machine()), tables)
-    result = run_program(tables.machine, program, {"T": np.zeros((512, length), np.int8)}, Options())
+    result = run_program(tables.machine, program, {"T": np.zeros((512, length), np.int8)}, SimulationOptions())
     assert result.timing is not None
     facts = facts_of(text)
     (site,) = (site for site in facts.sites if site.kind in ("load", "store"))
@@ -56,7 +56,7 @@ def test_what_a_machine_does_not_state_is_estimated_as_the_simulator_takes_it() 
     """
     tables = isa.lower(machine("tiny"))
     program = kernel.link(kernel.compile(kernel.parse(text), machine("tiny")), tables)
-    result = run_program(tables.machine, program, {"T": np.zeros((512, 32), np.int8)}, Options())
+    result = run_program(tables.machine, program, {"T": np.zeros((512, 32), np.int8)}, SimulationOptions())
     assert result.timing is not None
     facts = facts_of(text, "tiny")
     (site,) = (site for site in facts.sites if site.kind == "load")

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from autocomp.simulator import Options, run_program
+from autocomp.simulator import SimulationOptions, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +46,9 @@ def results(program: kernel.syntax.ast.Kernel) -> tuple[str, list[int]]:
     """The reason why the program stopped, and the numbers that it wrote."""
     accelerator, tables = machine()
     linked = kernel.link(kernel.compile(program, accelerator, {}), tables)
-    ran = run_program(tables.machine, linked, {"out": np.zeros(64, np.int32)}, Options(timing=False, max_steps=40_000))
+    ran = run_program(
+        tables.machine, linked, {"out": np.zeros(64, np.int32)}, SimulationOptions(timing=False, max_steps=40_000)
+    )
     return ("" if ran.error is None else "error"), [] if ran.error is not None else list(ran.outputs["out"])
 
 

@@ -32,7 +32,7 @@ def simulate(
     from autocomp.cli.machine import accelerator_of
     from autocomp.report import make_console
     from autocomp.report.evaluation import causes_by_part
-    from autocomp.simulator import Options, replay_trace
+    from autocomp.simulator import SimulationOptions, replay_trace
     from autocomp.targets.evaluation import Evidence
     from autocomp.targets.simulator import isa
     from autocomp.targets.simulator.trace import read_trace
@@ -45,7 +45,7 @@ def simulate(
     text = read_trace(trace, machine, tables)
     if text.unsupported:
         raise ConfigError(f"{trace}: {machine.name} has no command {text.unknown()}")
-    result = replay_trace(tables.machine, text.trace, Options())
+    result = replay_trace(tables.machine, text.trace, SimulationOptions())
     if result.error is not None:
         raise KernelError(result.error.message, place=Place(str(trace), result.error.line or 1, 1))
     timing = result.timing

@@ -15,7 +15,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Call(Generic[Key]):
+class TargetCall(Generic[Key]):
     key: Key
     target: Target
     method: str
@@ -32,7 +32,7 @@ class Lost:
 
 def run_calls(
     executor: Executor,
-    calls: Sequence[Call[Key]],
+    calls: Sequence[TargetCall[Key]],
     expired: Callable[[], bool] = lambda: False,
     at_once: int | None = None,
 ) -> Iterator[tuple[Key, Any]]:
@@ -44,8 +44,8 @@ def run_calls(
     """
     capacity = min(executor.capacity, at_once or executor.capacity)
     waiting = list(reversed(calls))
-    flying: dict[Future[Any], Call[Key]] = {}
-    lost: list[Call[Key]] = []
+    flying: dict[Future[Any], TargetCall[Key]] = {}
+    lost: list[TargetCall[Key]] = []
     while flying or (waiting and not expired()):
         while waiting and len(flying) < capacity and not expired():
             call = waiting.pop()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from autocomp.data import decode, read_bytes
 from autocomp.errors import AutocompError, ConfigError
-from autocomp.simulator import Options, replay_trace
+from autocomp.simulator import SimulationOptions, replay_trace
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
@@ -133,7 +133,7 @@ def _replay(folder: Path, row: Mapping[str, str], accelerator: Accelerator, tabl
         return replace(case, reason=str(error).strip().splitlines()[-1].strip())
     if text.unsupported:
         return replace(case, reason=f"unknown commands: {text.unknown()}")
-    result = replay_trace(tables.machine, text.trace, Options(record_commands=False))
+    result = replay_trace(tables.machine, text.trace, SimulationOptions(record_commands=False))
     if result.error is not None or result.timing is None or not result.timing.segment_cycles:
         return replace(case, reason="it was not timed" if result.error is None else result.error.message)
     return replace(case, predicted=int(result.timing.segment_cycles[-1]))

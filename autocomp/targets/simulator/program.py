@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autocomp.simulator import Options, ProgramError, SimulationResult, run_program
+from autocomp.simulator import ProgramError, SimulationOptions, SimulationResult, run_program
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.checking.system import CONVERSION, FLOATING
@@ -40,7 +40,7 @@ def run_file(text: str, source_name: str, accelerator: Accelerator, constants: M
     checked = kernel.check(tree, accelerator, constants)
     tables = isa.lower(accelerator)
     program = kernel.link(checked.program, tables)
-    options = Options(record_commands=True, max_steps=MAX_STEPS)
+    options = SimulationOptions(record_commands=True, max_steps=MAX_STEPS)
     result = run_program(tables.machine, program, {}, options)
     if result.clock_readings and result.error is None:
         times = _times(result, _fences(accelerator, tables.instructions))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.tensor.matmul import STEEPEST, activate
-from autocomp.workload.tensor.operation import Array, Dims, Expected, Operand, Operation, Options, Work
+from autocomp.workload.tensor.operation import Array, Dims, Expected, Operand, Operation, OptionValues, Work
 from autocomp.workload.tensor.rounding import ACCUMULATOR, FUNCTION, root, summing, total
 
 
@@ -18,13 +18,13 @@ class Attention(Operation):
     choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"causal": (True, False)}
     dtypes = ("float16", "bfloat16")
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         shape = (dims["batch"], dims["heads"], dims["length"], dims["width"])
         inputs = (Operand(name, dtype, shape, centre=0.5) for name in ("q", "k", "v"))
         return (*inputs, Operand("o", dtype, shape, "output"))
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         length, width = dims["length"], dims["width"]
         heads = [given[name].reshape(-1, length, width) for name in ("q", "k", "v")]
@@ -57,13 +57,13 @@ class Attention(Operation):
         squares = (weights * weights) @ (v * v)
         return value, root(relative * squares**0.5, summing(length, value, squares))
 
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         pairs = dims["length"] ** 2
         if options["causal"]:
             pairs = dims["length"] * (dims["length"] + 1) // 2
         return Work(tensor=4 * dims["batch"] * dims["heads"] * dims["width"] * pairs, multiplied=dtype)
 
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         width = dims["width"]
         return (
             {"batch": 1, "heads": 2, "length": 127, "width": width},
@@ -76,7 +76,7 @@ class Rotary(Operation):
     doc = "pairs of neighbours of x rotated by the angle of their position; x, y [batch][heads][length][width]"
     dims = ("batch", "heads", "length", "width")
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         shape = (dims["batch"], dims["heads"], dims["length"], dims["width"])
         table = (dims["length"], dims["width"] // 2)
         return (
@@ -87,7 +87,7 @@ class Rotary(Operation):
         )
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         x, cos, sin = given["x"], given["cos"], given["sin"]
         even, odd = x[..., ::2], x[..., 1::2]
@@ -95,10 +95,10 @@ class Rotary(Operation):
         sizes = xp.stack([abs(even * cos) + abs(odd * sin), abs(even * sin) + abs(odd * cos)], -1).reshape(x.shape)
         return {"y": Expected(turned, total(turned, ACCUMULATOR * sizes, dtype))}
 
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         return Work(vector=3 * dims["batch"] * dims["heads"] * dims["length"] * dims["width"])
 
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         width = dims["width"]
         return (
             {"batch": 1, "heads": 1, "length": 3, "width": width},
@@ -114,7 +114,7 @@ class FusedMlp(Operation):
     )
     dims = ("tokens", "width", "hidden")
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         tokens, width, hidden = dims["tokens"], dims["width"], dims["hidden"]
         return (
             Operand("x", dtype, (tokens, width), centre=0.2),
@@ -125,7 +125,7 @@ class FusedMlp(Operation):
         )
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         x, unit = given["x"], data_type(dtype).roundoff
         gates, ups = x @ given["gate"].T, x @ given["up"].T
@@ -143,8 +143,8 @@ class FusedMlp(Operation):
         )
         return {"y": Expected(y, total(y, error, dtype))}
 
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         return Work(tensor=6 * dims["tokens"] * dims["width"] * dims["hidden"], multiplied=dtype)
 
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         return ({"tokens": 33, "width": 72, "hidden": 136}, {"tokens": 130, "width": 200, "hidden": 328})

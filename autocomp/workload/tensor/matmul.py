@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from autocomp.errors import ConfigError
-from autocomp.workload.tensor.operation import Array, Dims, Expected, Operand, Operation, Options, Work
+from autocomp.workload.tensor.operation import Array, Dims, Expected, Operand, Operation, OptionValues, Work
 from autocomp.workload.tensor.rounding import ACCUMULATOR, FP8_ACCUMULATOR, FUNCTION, root, summing, total
 
 BLOCK = 128  # elements along K, and rows of B, that share a scale
@@ -38,7 +38,7 @@ class MatMul(Operation):
         "activation": ("none", "relu", "gelu", "silu"),
     }
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         m, n, k = dims["M"], dims["N"], dims["K"]
         b = (n, k) if options["transpose_b"] else (k, n)
         tensors = [Operand("a", dtype, (m, k)), Operand("b", dtype, b)]
@@ -47,7 +47,7 @@ class MatMul(Operation):
         return (*tensors, Operand("c", dtype, (m, n), "output"))
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         a, b = given["a"], given["b"].T if options["transpose_b"] else given["b"]
         product = a @ b
@@ -60,10 +60,10 @@ class MatMul(Operation):
             error = root(STEEPEST * error, FUNCTION * abs(product))
         return {"c": Expected(product, total(product, error, dtype))}
 
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         return Work(tensor=2 * dims["M"] * dims["N"] * dims["K"], multiplied=dtype)
 
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         return ({"M": 127, "N": 129, "K": 65}, {"M": 1, "N": 200, "K": 384}, {"M": 264, "N": 72, "K": 1000})
 
 
@@ -76,12 +76,12 @@ class ScaledMatMul(Operation):
     dims = ("M", "N", "K")
     dtypes = ("float8_e4m3",)
 
-    def check(self, dims: Dims, options: Options) -> None:
+    def check(self, dims: Dims, options: OptionValues) -> None:
         super().check(dims, options)
         if dims["K"] % BLOCK:
             raise ConfigError(f"operation {self.name!r}: K is {dims['K']}, expected a multiple of {BLOCK}")
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         m, n, k = dims["M"], dims["N"], dims["K"]
         blocks, rows = k // BLOCK, -(-n // BLOCK)
         return (
@@ -93,7 +93,7 @@ class ScaledMatMul(Operation):
         )
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         m, n, k = dims["M"], dims["N"], dims["K"]
         blocks = k // BLOCK
@@ -105,8 +105,8 @@ class ScaledMatMul(Operation):
         error = root(inside, summing(blocks, product, squares))
         return {"c": Expected(product, total(product, error, "bfloat16"))}
 
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         return Work(tensor=2 * dims["M"] * dims["N"] * dims["K"], multiplied=dtype)
 
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         return ({"M": 64, "N": 64, "K": 128}, {"M": 96, "N": 320, "K": 384}, {"M": 130, "N": 576, "K": 256})

@@ -11,7 +11,7 @@ from autocomp.errors import ConfigError
 
 Array = Any  # a NumPy array or a PyTorch tensor, of float64 or of integers
 Dims = Mapping[str, int]
-Options = Mapping[str, Any]
+OptionValues = Mapping[str, Any]
 Fill = Literal["normal", "unit", "indices", "scales"]
 
 
@@ -59,24 +59,24 @@ class Operation(ABC):
     dtypes: ClassVar[tuple[str, ...]] = ("float16", "bfloat16", "float32")
 
     @abstractmethod
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         """The tensors, inputs first, as the kernel's entry function gets them."""
 
     @abstractmethod
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         """The results for inputs in float64 (indices: int64), by name of the output. `xp` is numpy or torch."""
 
     @abstractmethod
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         """The work of the definition; padding and masked elements do not count."""
 
     @abstractmethod
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         """Small sizes that no tile divides, to judge a kernel at besides the workload's own."""
 
-    def check(self, dims: Dims, options: Options) -> None:
+    def check(self, dims: Dims, options: OptionValues) -> None:
         """Raise ConfigError for sizes or options that the operation does not have."""
         missing = [name for name in self.dims if name not in dims]
         unknown = [name for name in dims if name not in self.dims]
@@ -93,6 +93,6 @@ class Operation(ABC):
                 expected = ", ".join(str(choice) for choice in allowed)
                 raise ConfigError(f"option {name!r} of {self.name!r}: found {value!r}, expected one of: {expected}")
 
-    def with_defaults(self, options: Options) -> dict[str, Any]:
+    def with_defaults(self, options: OptionValues) -> dict[str, Any]:
         """All options, those that were left out with their usual values."""
         return {name: options.get(name, allowed[0]) for name, allowed in self.choices.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from autocomp.workload.tensor.operation import Array, Dims, Expected, Operand, Operation, Options, Work
+from autocomp.workload.tensor.operation import Array, Dims, Expected, Operand, Operation, OptionValues, Work
 from autocomp.workload.tensor.rounding import ACCUMULATOR, FUNCTION, root, summing, total
 
 EDGES = ({"rows": 3, "cols": 5}, {"rows": 33, "cols": 1023}, {"rows": 7, "cols": 4097})
@@ -20,7 +20,7 @@ class _Rows(Operation):
     centre = 100.0
     operations = 5  # for each element
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         rows, cols = dims["rows"], dims["cols"]
         return (
             Operand("x", dtype, (rows, cols), centre=self.centre),
@@ -32,10 +32,10 @@ class _Rows(Operation):
         """Names of the inputs with one element for each column."""
         return ()
 
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         return Work(vector=self.operations * dims["rows"] * dims["cols"])
 
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         return EDGES
 
 
@@ -44,7 +44,7 @@ class Softmax(_Rows):
     doc = "y = exp(x - max of the row) over its sum along the row; x, y [rows][cols]"
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         x = given["x"]
         shifted = x - xp.amax(x, axis=-1, keepdims=True)
@@ -65,7 +65,7 @@ class LayerNorm(_Rows):
         return ("weight", "bias")
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         x, weight, bias = given["x"], given["weight"], given["bias"]
         mean = mean_of(x)
@@ -93,7 +93,7 @@ class RmsNorm(_Rows):
         return ("weight",)
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         x, weight = given["x"], given["weight"]
         y = x * (mean_of(x * x) + options["eps"]) ** -0.5 * weight
@@ -107,12 +107,12 @@ class Sum(_Rows):
     centre = 1.0
     operations = 1
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         rows, cols = dims["rows"], dims["cols"]
         return (Operand("x", dtype, (rows, cols), centre=self.centre), Operand("y", dtype, (rows,), "output"))
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         x = given["x"]
         y = x.sum(axis=-1)
@@ -124,7 +124,7 @@ class CrossEntropy(Operation):
     doc = "loss = mean over rows of log(sum of exp(logits)) - logit of the target; logits [rows][classes]"
     dims = ("rows", "classes")
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         rows, classes = dims["rows"], dims["classes"]
         return (
             Operand("logits", dtype, (rows, classes), centre=100.0),
@@ -133,7 +133,7 @@ class CrossEntropy(Operation):
         )
 
     def expected(
-        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Array], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         logits, rows = given["logits"], dims["rows"]
         largest = xp.amax(logits, axis=-1, keepdims=True)
@@ -145,8 +145,8 @@ class CrossEntropy(Operation):
         error = root((of_row * of_row).sum() ** 0.5 / rows, summing(rows, losses.sum(), (losses**2).sum()) / rows)
         return {"loss": Expected(loss.reshape(1), total(loss, error, dtype).reshape(1))}
 
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         return Work(vector=5 * dims["rows"] * dims["classes"])
 
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         return ({"rows": 3, "classes": 5}, {"rows": 65, "classes": 1023}, {"rows": 5, "classes": 50257})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autocomp.simulator import Options, SimulationResult, _core, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, _core, run_program
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
@@ -44,7 +44,7 @@ class CompiledKernel:
             contents[f"{array.name} ({number})"] = empty if initial is None else initial
         return contents
 
-    def run(self, arrays: Arrays, options: Options, before: Arrays | None = None) -> SimulationResult:
+    def run(self, arrays: Arrays, options: SimulationOptions, before: Arrays | None = None) -> SimulationResult:
         """One run on arrays with the workload's names; its outputs have them too. `before` it, on the same machine, one
         on other arrays."""
         tensors = self.workload.tensors

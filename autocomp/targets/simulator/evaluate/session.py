@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from autocomp.errors import KernelError
-from autocomp.simulator import Options, SimulationResult, Violation
+from autocomp.simulator import SimulationOptions, SimulationResult, Violation
 from autocomp.targets.simulator.evaluate.compiled import CompiledKernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Case, InputSet, Workload, derived_seed, input_sets, make_case, make_inputs
@@ -40,7 +40,7 @@ USED = Conditions(used=True)
 
 
 @dataclass
-class Session:
+class Judgement:
     """All that one judgement has found out so far. Everything random in it follows from `seed`.
 
     Where the host only controls, commands do not depend on data: the native core stops a kernel that reads an element,
@@ -52,7 +52,7 @@ class Session:
     compiler: Callable[[str], CompiledKernel]
     kernel_text: str
     seed: int
-    limits: Options  # of steps and cycles
+    limits: SimulationOptions  # of steps and cycles
     compiled: CompiledKernel | None = None
     timed: SimulationResult | None = None  # the slowest run whose cycles count
     watched: SimulationResult | None = None  # the first that was watched for memory discipline
@@ -111,7 +111,7 @@ class Session:
         seed = derived_seed(case.input_set.seed, "before")
         return make_inputs(self.workload, dataclasses.replace(case.input_set, seed=seed))
 
-    def _options(self, conditions: Conditions, case: Case) -> Options:
+    def _options(self, conditions: Conditions, case: Case) -> SimulationOptions:
         compiled = self.compile()
         return dataclasses.replace(
             self.limits,

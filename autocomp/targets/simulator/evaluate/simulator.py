@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 
-from autocomp.simulator import MemoryUse, Options, Timing
+from autocomp.simulator import MemoryUse, SimulationOptions, Timing
 from autocomp.targets.evaluation import (
     PHASES,
     Evaluation,
@@ -21,7 +21,7 @@ from autocomp.targets.simulator.evaluate.bounds import bound, utilisation
 from autocomp.targets.simulator.evaluate.compiled import CompiledKernel, compile_kernel
 from autocomp.targets.simulator.evaluate.hotspots import line_cycles
 from autocomp.targets.simulator.evaluate.objectives import bound_of, measured, objective_of
-from autocomp.targets.simulator.evaluate.session import Session, StageFailure
+from autocomp.targets.simulator.evaluate.session import Judgement, StageFailure
 from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, STAGES
 from autocomp.targets.simulator.evaluate.version import judge_version
 from autocomp.targets.simulator.isa.energy import Energy, energy
@@ -105,15 +105,15 @@ class SimulatorEvaluator(Evaluator):
             seed=session.seed,
         )
 
-    def session(self, kernel: str, seed: int | None = None) -> Session:
+    def session(self, kernel: str, seed: int | None = None) -> Judgement:
         """A judgement of a kernel that has not begun."""
         computes = self.workload.host != "control"
         max_steps = MAX_HOST_STEPS if computes else MAX_STEPS
-        limits = Options(max_cycles=self.max_cycles, max_steps=max_steps, max_bytes=MAX_BYTES)
+        limits = SimulationOptions(max_cycles=self.max_cycles, max_steps=max_steps, max_bytes=MAX_BYTES)
         drawn = fresh_seed() if seed is None else seed
-        return Session(self.workload, self.accelerator, self.compile, kernel, drawn, limits)
+        return Judgement(self.workload, self.accelerator, self.compile, kernel, drawn, limits)
 
-    def _evidence(self, session: Session, timing: Timing | None, spent: Energy | None) -> Evidence:
+    def _evidence(self, session: Judgement, timing: Timing | None, spent: Energy | None) -> Evidence:
         """The figures of those runs that the stages needed."""
         run = session.timed
         figures: dict[str, Number] = {}
@@ -137,13 +137,13 @@ class SimulatorEvaluator(Evaluator):
         )
 
 
-def _touched(session: Session) -> Mapping[str, tuple[int, int]]:
+def _touched(session: Judgement) -> Mapping[str, tuple[int, int]]:
     """Rows of each memory that the run under watch touched, and how many there are."""
     memory: Sequence[MemoryUse] = session.watched.memory if session.watched is not None else ()
     return {use.memory: (use.rows_touched, use.rows) for use in memory}
 
 
-def _verdict(stage: str, session: Session) -> StageVerdict:
+def _verdict(stage: str, session: Judgement) -> StageVerdict:
     started = time.perf_counter()
     try:
         message = STAGE_FUNCTIONS[stage](session)

@@ -15,7 +15,7 @@ from autocomp.targets.simulator.evaluate.session import (
     TIMED,
     USED,
     WATCHED,
-    Session,
+    Judgement,
     StageFailure,
 )
 from autocomp.targets.simulator.evaluate.verdict import difference
@@ -25,20 +25,20 @@ SHOWN_VIOLATIONS = 3
 MEANINGS = {"mixed": "rows and columns of all kinds in every pairing", "edges": "ties and the ends of the range"}
 
 
-def check(session: Session) -> str:
+def check(session: Judgement) -> str:
     """The kernel parses, names what exists, has the workload's signature, and compiles."""
     session.compile()
     return "parses and compiles"
 
 
-def smoke(session: Session) -> str:
+def smoke(session: Judgement) -> str:
     """Random inputs, the first timed. The kernel's cycles are those of the slowest timed run of all stages."""
     for number, case in enumerate(session.draws("smoke")):
         _compare(session.workload, case, session.run(case, PLAIN if number else TIMED))
     return "right on random inputs"
 
 
-def bound(session: Session) -> str:
+def bound(session: Judgement) -> str:
     """No kernel is faster than possible. One that is shows a fault of ours, and is refused."""
     if session.timed is None or session.timed.timing is None:
         smoke(session)
@@ -50,7 +50,7 @@ def bound(session: Session) -> str:
     return "no faster than possible"
 
 
-def adversarial(session: Session) -> str:
+def adversarial(session: Judgement) -> str:
     """Inputs that careless kernels get wrong."""
     names = []
     cases = list(session.draws("adversarial"))
@@ -60,7 +60,7 @@ def adversarial(session: Session) -> str:
     return f"right on {', '.join(dict.fromkeys(names))}"
 
 
-def discipline(session: Session) -> str:
+def discipline(session: Judgement) -> str:
     """Memory is read after it was written, outputs are complete, inputs are left alone, and every order that matters
     is enforced. One run shows it where commands do not depend on data."""
     if session.watched is None or not session.data_free:
@@ -72,7 +72,7 @@ def discipline(session: Session) -> str:
     return "every read follows a write, every output is written, no order is left to luck"
 
 
-def determinism(session: Session) -> str:
+def determinism(session: Judgement) -> str:
     """The same result on a machine that was used before: no memory and no setting is as it was when it was new."""
     for case in session.draws("determinism"):
         differing = first_difference(session.workload, case, session.run(case, USED).outputs)
@@ -92,7 +92,7 @@ STAGES = (
     Stage("discipline", "prove", "reads follow writes, outputs are complete, every order that matters is enforced"),
     Stage("determinism", "prove", "right on a machine that was used before"),
 )
-STAGE_FUNCTIONS: Mapping[str, Callable[[Session], str]] = {
+STAGE_FUNCTIONS: Mapping[str, Callable[[Judgement], str]] = {
     "check": check,
     "smoke": smoke,
     "bound": bound,

@@ -15,7 +15,7 @@ import numpy as np
 
 from autocomp.errors import AutocompError
 from autocomp.remember import remembered
-from autocomp.simulator import Options, _core, replay_trace
+from autocomp.simulator import SimulationOptions, _core, replay_trace
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
 from autocomp.targets.simulator.isa.derived.roles import Role, instruction_role, instruction_roles
@@ -131,7 +131,7 @@ class _Probe:
         ]
         indices = np.array([self.tables.instructions[name] for name, _ in commands], np.int32)
         trace = _core.Trace(self.tables.machine, indices, arguments, np.zeros(len(commands), np.int64))
-        result = replay_trace(self.tables.machine, trace, Options(requirements=False))
+        result = replay_trace(self.tables.machine, trace, SimulationOptions(requirements=False))
         return None if result.error is not None or result.timing is None else result.timing.cycles
 
     def _command(self, instruction: Instruction, part: int) -> Command:

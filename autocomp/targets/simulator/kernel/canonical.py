@@ -108,7 +108,7 @@ class _Form:
 
     def _effect(self, e: ast.Expression) -> str:
         """An expression whose value is not used."""
-        if isinstance(e, ast.Step):
+        if isinstance(e, ast.Increment):
             return f"({e.operator[0]}= {self._expression(e.target)} 1)"
         return self._expression(e)
 
@@ -139,7 +139,7 @@ class _Form:
             return f"(cast {self._type(e.type)} {self._expression(e.operand)})"
         if kind is ast.FloatLiteral:
             return f"{e.value!r}{'f' if e.single else ''}"
-        if kind is ast.Step:
+        if kind is ast.Increment:
             return f"({'pre' if e.prefix else 'post'}{e.operator} {self._expression(e.target)})"
         if kind is ast.Conditional:
             return f"(? {' '.join(map(self._expression, (e.condition, e.then, e.otherwise)))})"

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from autocomp.targets.profile import Cost, LineProfile, Region
 from autocomp.targets.simulator.profile.recording import Recording
 from autocomp.targets.simulator.profile.regions import Part, parts
-from autocomp.targets.simulator.profile.walk import Step
+from autocomp.targets.simulator.profile.walk import PathLink
 
 Table = npt.NDArray[np.int64]
 
@@ -16,7 +16,7 @@ Table = npt.NDArray[np.int64]
 class LineTable:
     """Sums by source line, [line] or [line, cause], from which the costs of lines and of parts are read."""
 
-    def __init__(self, recording: Recording, steps: tuple[Step, ...], step_causes: Table) -> None:
+    def __init__(self, recording: Recording, steps: tuple[PathLink, ...], step_causes: Table) -> None:
         commands, accesses = recording.commands, recording.accesses
         self.source = recording.tree.source.splitlines()
         self.names = recording.timing.cause_names
@@ -71,7 +71,7 @@ class LineTable:
 
 
 def line_costs(
-    recording: Recording, steps: tuple[Step, ...], step_causes: Table
+    recording: Recording, steps: tuple[PathLink, ...], step_causes: Table
 ) -> tuple[tuple[LineProfile, ...], tuple[Region, ...]]:
     """Lines and regions. Raises KernelError for a region that is not closed."""
     table = LineTable(recording, steps, step_causes)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from autocomp.targets.profile import PathSegment
 from autocomp.targets.simulator.profile.recording import Recording
-from autocomp.targets.simulator.profile.walk import FRONT, HOST, Step
+from autocomp.targets.simulator.profile.walk import FRONT, HOST, PathLink
 from autocomp.targets.simulator.stalls import STALLS, activity
 
 STAYS = -1  # the path stays on the line, or in the unit
@@ -17,7 +17,7 @@ OWN = frozenset({"Busy", "Bus", "MemoryLatency", "BankConflict", "Drain", "Pipel
 BEFORE_WORK = OWN | {"ReadAfterWrite", "WriteAfterRead", "WriteAfterWrite", "Semaphore", "Pairing"}
 
 
-def causes_of(recording: Recording, steps: Sequence[Step]) -> npt.NDArray[np.int64]:
+def causes_of(recording: Recording, steps: Sequence[PathLink]) -> npt.NDArray[np.int64]:
     """Cycles of each step by cause, [step, cause]: those of its unit in that time; the host's are Host, the front's
     QueueFull where it waits for room and Host else.
 
@@ -42,7 +42,9 @@ def causes_of(recording: Recording, steps: Sequence[Step]) -> npt.NDArray[np.int
     return table
 
 
-def _unit_cycles(recording: Recording, steps: Sequence[Step], place: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _unit_cycles(
+    recording: Recording, steps: Sequence[PathLink], place: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """The cycles of each step's unit in that time, by cause; zeros for steps elsewhere."""
     table = np.zeros((len(steps), len(recording.timing.cause_names)), np.int64)
     start = np.array([step.start for step in steps], np.int64)
@@ -58,7 +60,7 @@ def _unit_cycles(recording: Recording, steps: Sequence[Step], place: npt.NDArray
 
 
 def path_segments(
-    recording: Recording, steps: Sequence[Step], causes: npt.NDArray[np.int64]
+    recording: Recording, steps: Sequence[PathLink], causes: npt.NDArray[np.int64]
 ) -> tuple[PathSegment, ...]:
     """The path added up over all turns of loops, most cycles first."""
     names = recording.timing.cause_names

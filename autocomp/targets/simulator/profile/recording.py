@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import CandidateFailure
-from autocomp.simulator import Accesses, Commands, Options, Spans, Timing, _core, replay_trace
+from autocomp.simulator import Accesses, Commands, SimulationOptions, Spans, Timing, _core, replay_trace
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate.compiled import compile_kernel
 from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
@@ -70,14 +70,18 @@ def record(
     tables = isa.lower(accelerator)
     compiled = compile_kernel(text, workload, accelerator, tables, source_name)
     whole = most_commands >= ALL_COMMANDS
-    options = Options(timing=whole, record_commands=whole, record_detail=whole, record_trace=True, max_steps=MAX_STEPS)
+    options = SimulationOptions(
+        timing=whole, record_commands=whole, record_detail=whole, record_trace=True, max_steps=MAX_STEPS
+    )
     run = compiled.run(make_inputs(workload, EXAMPLE), options)
     if run.error is not None:
         raise CandidateFailure(f"{source_name}:{run.error.line}: {run.error.message}")
     assert isinstance(run.trace, _core.Trace)
     result = run
     if not whole:
-        options = Options(record_commands=True, record_detail=True, requirements=False, max_commands=most_commands)
+        options = SimulationOptions(
+            record_commands=True, record_detail=True, requirements=False, max_commands=most_commands
+        )
         result = replay_trace(tables.machine, run.trace, options)
     timing = result.timing
     if timing is None or timing.commands is None or timing.spans is None or result.accesses is None:
@@ -100,7 +104,7 @@ def record(
 def replayed_cycles(recording: Recording, settings: Mapping[str, int] = NO_SETTINGS, host_scale: float = 1.0) -> int:
     """The cycles of the recorded commands, by their timing alone, where some settings of the machine differ:
     "unit.setting" or "memory.setting"."""
-    options = Options(
+    options = SimulationOptions(
         host_scale=host_scale, requirements=False, settings=settings, max_commands=recording.most_commands
     )
     result = replay_trace(recording.tables.machine, recording.trace, options)

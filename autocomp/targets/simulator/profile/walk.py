@@ -18,7 +18,7 @@ FRONT = -2
 
 
 @dataclass(frozen=True)
-class Step:
+class PathLink:
     """[start, end) on a command in a place (a unit's number, HOST or FRONT). `link` is why the path's next command had
     to wait for this one: a cause of the simulator, or "Order" for the unit's own order, "" at the end."""
 
@@ -29,7 +29,7 @@ class Step:
     link: str
 
 
-def critical_path(recording: Recording) -> tuple[Step, ...]:
+def critical_path(recording: Recording) -> tuple[PathLink, ...]:
     """The steps in the order of time; together they cover the makespan but for cycles of handing over."""
     return tuple(reversed(_Walk(recording).steps()))
 
@@ -69,9 +69,9 @@ class _Walk:
         self.starts = [[self.started[c] for c in order] for order in self.by_start]
         self.sent = _Sent(recording)
         self.entries = [int(unit.settings.get("entries", 0)) for unit in machine.units]
-        self.found: list[Step] = []
+        self.found: list[PathLink] = []
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[PathLink]:
         last = max(range(len(self.completed)), key=lambda c: (self.completed[c], c))
         if self.completed[last] < self.cycles:
             self._step(self.completed[last], self.cycles, last, HOST, "")
@@ -82,7 +82,7 @@ class _Walk:
 
     def _step(self, start: int, end: int, command: int, place: int, link: str) -> None:
         if end > start:
-            self.found.append(Step(start, end, command, place, link))
+            self.found.append(PathLink(start, end, command, place, link))
 
     def _neighbour(self, command: int, distance: int) -> int:
         """The command `distance` positions later in the unit's issue order, or -1."""

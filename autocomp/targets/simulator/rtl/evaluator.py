@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from autocomp.errors import ConfigError
-from autocomp.simulator import Options, _core
+from autocomp.simulator import SimulationOptions, _core
 from autocomp.targets.evaluation import PHASES, Evaluation, Evidence, Measurement, Phase, Stage, StageVerdict
 from autocomp.targets.protocol import Evaluator
 from autocomp.targets.simulator.evaluate import STAGES, SimulatorEvaluator
@@ -120,7 +120,7 @@ class RtlEvaluator(Evaluator):
         return replace(confirmation, message="; ".join(word for word in words if word))
 
     def _run(self, compiled: CompiledKernel, case: Case) -> tuple[int, RtlResult]:
-        recorded = compiled.run(case.arrays, Options(record_trace=True, max_steps=MAX_STEPS))
+        recorded = compiled.run(case.arrays, SimulationOptions(record_trace=True, max_steps=MAX_STEPS))
         assert isinstance(recorded.trace, _core.Trace)
         assert recorded.timing is not None
         simulated = recorded.timing.cycles

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
@@ -119,7 +119,7 @@ class Laboratory:
 
     def _run(self, program: CompiledProgram, timing: bool = True) -> SimulationResult:
         linked = kernel.link(program, self.tables)
-        options = Options(timing=timing, discipline=True, record_trace=timing)
+        options = SimulationOptions(timing=timing, discipline=True, record_trace=timing)
         return run_program(self.tables.machine, linked, self.tensors, options)
 
     def instruction(self, name: str) -> Instruction:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from autocomp.errors import ConfigError
-from autocomp.simulator import Options, SimulationResult, _core
+from autocomp.simulator import SimulationOptions, SimulationResult, _core
 from autocomp.targets.simulator.evaluate.compiled import compile_kernel
 from autocomp.targets.simulator.isa.model import AddressSpace, Instruction, Parameter
 from autocomp.targets.simulator.rtl.laboratory import ELEMENTS, TENSORS, Laboratory
@@ -165,7 +165,7 @@ class _Author:
             return []
         compiled = compile_kernel(text, problem, lab.accelerator, lab.tables, "random.c")
         arrays = {tensor.name: np.zeros(tensor.shape, tensor.dtype) for tensor in problem.tensors}
-        result = compiled.run(arrays, Options(timing=False, record_trace=True))
+        result = compiled.run(arrays, SimulationOptions(timing=False, record_trace=True))
         assert isinstance(result.trace, _core.Trace)
         names = {index: name for name, index in lab.tables.instructions.items()}
         issued = ((names[index], arguments) for index, arguments, *_ in result.trace.commands(lab.tables.machine))

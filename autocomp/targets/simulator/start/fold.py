@@ -90,7 +90,7 @@ def _boolean(value: bool) -> ast.Name:
 
 
 def _is_pure(expression: ast.Expression) -> bool:
-    if isinstance(expression, ast.Call | ast.Assignment | ast.Step):
+    if isinstance(expression, ast.Call | ast.Assignment | ast.Increment):
         return False
     if isinstance(expression, ast.Binary):
         return _is_pure(expression.left) and _is_pure(expression.right)

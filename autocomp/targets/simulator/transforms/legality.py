@@ -12,7 +12,7 @@ import numpy as np
 
 from autocomp.errors import KernelError, NotApplicable
 from autocomp.remember import remember
-from autocomp.simulator import Options, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.isa import lower
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -77,7 +77,7 @@ def _executed(kernel: ast.Kernel, facts: Facts) -> SimulationResult | None:
         t.name: _drawn(random, t.shape, array_type(t.dtype)) for t in sorted(checked.parameters, key=lambda t: t.name)
     }
     tables = lower(facts.accelerator)
-    options = Options(discipline=True, max_steps=MAX_STEPS, max_bytes=_MAX_BYTES, seed=_SEED)
+    options = SimulationOptions(discipline=True, max_steps=MAX_STEPS, max_bytes=_MAX_BYTES, seed=_SEED)
     return run_program(tables.machine, dialect.link(checked.program, tables), tensors, options)
 
 

@@ -25,7 +25,7 @@ from autocomp.targets.triton.worker.memory import TYPES
 from autocomp.targets.triton.worker.trace import Rounded, document, traced
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.tensor import Expected, Operand, Operation
-from autocomp.workload.tensor.operation import Dims, Options, Work
+from autocomp.workload.tensor.operation import Dims, OptionValues, Work
 from autocomp.workload.tensor.rounding import ACCUMULATOR, FUNCTION, total
 
 DRAWS = 4  # runs with random roundings, of which the deviation of a result is estimated
@@ -190,13 +190,13 @@ class CustomOperation(Operation):
     doc = "a function of PyTorch"
     dims = ()
 
-    def operands(self, dims: Dims, dtype: str, options: Options) -> tuple[Operand, ...]:
+    def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
         return self.tensors
 
-    def edges(self, dims: Dims, options: Options) -> tuple[Dims, ...]:
+    def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         return (dims,)
 
-    def work(self, dims: Dims, dtype: str, options: Options) -> Work:
+    def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         return Work(tensor=self.needs["products"], multiplied=dtype)
 
     @cached_property
@@ -270,7 +270,7 @@ class CustomOperation(Operation):
         return ("constant",) if self.ranges else ("centred", "wide", "sparse", "constant", "zeros")
 
     def expected(
-        self, xp: Any, given: Mapping[str, Tensor], dims: Dims, dtype: str, options: Options
+        self, xp: Any, given: Mapping[str, Tensor], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
         """The results in float64. The error of a correct kernel is estimated by Monte Carlo arithmetic (Parker, 1997):
         every operator's result is rounded at random, as float32 would, in several runs."""

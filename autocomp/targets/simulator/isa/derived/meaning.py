@@ -35,7 +35,7 @@ class UnclearError(Exception):
 
 
 @dataclass(frozen=True)
-class Step:
+class Stride:
     """The step of an axis through a memory: rows (DRAM: bytes) and columns for each point. With a `width`, columns wrap
     round after that many points, and `rows` is the distance to the next block."""
 
@@ -51,7 +51,7 @@ class Side:
 
     memory: str
     base: Expression
-    steps: Mapping[str, Step]
+    steps: Mapping[str, Stride]
     pointer: bool = False
     element: str = ""  # type of elements in DRAM
 
@@ -249,26 +249,26 @@ def _limits(condition: Expression, loops: frozenset[str]) -> Iterator[tuple[str,
 def _side(element: Element, loops: Mapping[str, Expression], decide: Decide) -> Side:
     if element.element is not None:
         base, steps = _along(decided(element.indices[0], decide), loops)
-        return Side(element.memory, base, {axis: Step(rows) for axis, rows in steps.items()}, True, element.element)
+        return Side(element.memory, base, {axis: Stride(rows) for axis, rows in steps.items()}, True, element.element)
     row = affine(decided(element.indices[0], decide), loops)
     column = affine(decided(element.indices[1], decide), loops)
     if row is None or column is None or column.base != algebra.ZERO:
         raise UnclearError("where an element is does not follow from axes alone")
-    step_of = {term.variable: Step(term.stride) for term in row.terms if term.part == ""}
+    step_of = {term.variable: Stride(term.stride) for term in row.terms if term.part == ""}
     blocks = {term.variable: term for term in row.terms if term.part == "/"}
     for term in column.terms:
         if term.stride != algebra.ONE or term.variable in step_of:
             raise UnclearError("columns are not stepped through one by one")
         block = blocks.pop(term.variable, None)
         if block is None and term.part == "":
-            step_of[term.variable] = Step(algebra.ZERO, 1)
+            step_of[term.variable] = Stride(algebra.ZERO, 1)
         elif (
             block is not None
             and term.part == "%"
             and block.divisor == term.divisor
             and isinstance(term.divisor, Number)
         ):
-            step_of[term.variable] = Step(block.stride, 1, int(term.divisor.value))
+            step_of[term.variable] = Stride(block.stride, 1, int(term.divisor.value))
         else:
             raise UnclearError("columns are not stepped through one by one")
     if blocks:

@@ -90,7 +90,7 @@ class Expressions:
             ast.SizeOf: self._sizeof,
             ast.Call: lambda node: self.call(node),
             ast.Assignment: self._assignment,
-            ast.Step: self._step,
+            ast.Increment: self._step,
             ast.InitializerList: lambda node: self.fail(node, "a list in braces can only initialise an array"),
         }
 
@@ -105,7 +105,7 @@ class Expressions:
 
     def effect(self, node: ast.Expression) -> Value:
         """An expression whose value is not used."""
-        if isinstance(node, ast.Step):
+        if isinstance(node, ast.Increment):
             changed = self._assign(self.place(node.target), node, node.operator[0], Constant(INT, 1))
             return self._given(node.target, changed, read=True)
         return self.value(node)
@@ -389,7 +389,9 @@ class Expressions:
         known = Assign(INT, symbol.assigned, Constant(INT, 1))
         return Sequence(assignment.type, (*before, assignment, known), symbol.value)
 
-    def _assign(self, place: Variable | Load, node: ast.Assignment | ast.Step, operator: str, value: Value) -> Value:
+    def _assign(
+        self, place: Variable | Load, node: ast.Assignment | ast.Increment, operator: str, value: Value
+    ) -> Value:
         kind = place.type
         if isinstance(kind, Array | Void):
             self.fail(node, f"{describe(kind)} cannot be assigned", "assign its elements one by one")
@@ -407,7 +409,7 @@ class Expressions:
         result = Assign(kind, place, changed)
         return Sequence(kind, effects, result) if effects else result
 
-    def _step(self, node: ast.Step) -> Value:
+    def _step(self, node: ast.Increment) -> Value:
         if node.prefix:
             return self.effect(node)
         place = self.place(node.target)

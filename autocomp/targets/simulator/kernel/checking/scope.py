@@ -207,7 +207,7 @@ def assigned_names(function: ast.Function) -> Assigned:
                 below: Sequence[Any] = [node.initial, node.condition, getattr(node.step, "value", None), node.body]
                 stack.extend(child for child in below if child is not None)
                 continue
-        elif kind is ast.Assignment or kind is ast.Step:
+        elif kind is ast.Assignment or kind is ast.Increment:
             if isinstance(node.target, ast.Name):
                 outside.add(node.target.name)
         elif kind in (ast.Name, ast.IntLiteral, ast.FloatLiteral):

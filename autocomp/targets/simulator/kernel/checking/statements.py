@@ -434,7 +434,7 @@ class FunctionCompiler:
         condition, step = loop.condition, loop.step
         if not isinstance(loop.initial, ast.Declaration) or not isinstance(condition, ast.Binary):
             return None
-        if not isinstance(condition.left, ast.Name) or not isinstance(step, ast.Step | ast.Assignment):
+        if not isinstance(condition.left, ast.Name) or not isinstance(step, ast.Increment | ast.Assignment):
             return None
         name = condition.left.name
         if not isinstance(step.target, ast.Name) or step.target.name != name:

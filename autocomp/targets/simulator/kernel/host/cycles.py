@@ -25,7 +25,7 @@ from autocomp.targets.simulator.kernel.host.values import (
     Induction,
     Loop,
     Merge,
-    Place,
+    ProgramPoint,
     Result,
     of_atom,
 )
@@ -58,12 +58,12 @@ class _Walk:
         self._demand = Demand(costs, len(self._rows))
         self._more = np.zeros(len(self._rows), dtype=np.int64)
         self._state: dict[int, Form] | None = {}
-        self._saved: dict[int, list[tuple[dict[int, Form], Place]]] = {}  # by the bytecode that was jumped to
+        self._saved: dict[int, list[tuple[dict[int, Form], ProgramPoint]]] = {}  # by the bytecode that was jumped to
         self._entered: dict[int, dict[int, Form]] = {}  # by a loop's first bytecode
         self._marks: dict[int, int] = {}  # by the jump
         self._results: dict[tuple[object, ...], Result] = {}
         self._atoms = 0
-        self._here = Place(0, None)
+        self._here = ProgramPoint(0, None)
         self._rules: dict[int, Callable[[int, int, int, int], None]] = {
             Code.Jump: self._jump,
             Code.JumpIfZero: self._branch,
@@ -81,7 +81,7 @@ class _Walk:
     def run(self) -> npt.NDArray[np.int64]:
         for position, (code, a, b, c, immediate) in enumerate(self._rows):
             loop = self._flow.innermost[position]
-            self._here = Place(position, loop)
+            self._here = ProgramPoint(position, loop)
             if position in self._flow.sources:
                 self._join(position)
             if position in self._entered:
@@ -160,12 +160,12 @@ class _Walk:
         reached = [jump for jump in jumps if jump in self._marks]
         ways = self._saved.pop(position, [])
         if self._state is not None:
-            ways.append((self._state, Place(position - 1, self._flow.innermost[position - 1])))
+            ways.append((self._state, ProgramPoint(position - 1, self._flow.innermost[position - 1])))
         if reached:
             self._demand.forget_since(self._marks[reached[0]], reached[0])
         self._state = self._merged(ways) if ways else None
 
-    def _merged(self, ways: list[tuple[dict[int, Form], Place]]) -> dict[int, Form]:
+    def _merged(self, ways: list[tuple[dict[int, Form], ProgramPoint]]) -> dict[int, Form]:
         loop = self._here.loop
         # A loop's counter is at its test what it was stepped to; before the first test, what precedes that.
         stepped = [way for way in ways if loop is None or way[1].position != loop.entry] or ways
@@ -182,7 +182,7 @@ class _Walk:
                 merged[register] = self._either(inputs)
         return merged
 
-    def _either(self, inputs: list[tuple[Form, Place]]) -> Form:
+    def _either(self, inputs: list[tuple[Form, ProgramPoint]]) -> Form:
         """A value that came on one of several ways."""
         loop, form = self._here.loop, inputs[0][0]
         known = form.home is None or (loop is not None and loop.within(form.home))
@@ -193,7 +193,7 @@ class _Walk:
     def _enter(self, loop: Loop) -> None:
         """The registers that change from iteration to iteration."""
         self._state = self._entered.pop(loop.first)
-        entry = Place(loop.entry, loop.parent)
+        entry = ProgramPoint(loop.entry, loop.parent)
         for register in loop.written & self._state.keys():
             start = self._state[register]
             position = self._flow.written_once(register, loop)
@@ -223,7 +223,7 @@ class _Walk:
     def _leave(self, loop: Loop) -> None:
         """The end of a loop: its carried values, the register that counts it, and the values it leaves to later
         code."""
-        end = Place(loop.last, loop)
+        end = ProgramPoint(loop.last, loop)
         state = self._state if self._state is not None else {}
         for register, merge in loop.carried.items():
             if register in state:

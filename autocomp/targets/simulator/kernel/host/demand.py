@@ -13,7 +13,16 @@ import numpy as np
 
 from autocomp.targets.simulator.kernel.code.bytecode import Code
 from autocomp.targets.simulator.kernel.host.costs import HostCosts
-from autocomp.targets.simulator.kernel.host.values import Atom, Form, Induction, Loop, Merge, Place, Result, Terms
+from autocomp.targets.simulator.kernel.host.values import (
+    Atom,
+    Form,
+    Induction,
+    Loop,
+    Merge,
+    ProgramPoint,
+    Result,
+    Terms,
+)
 
 REACH = 1 << 12  # bytes that the offset of a load or store spans
 _DIVISIONS = frozenset((Code.Div, Code.DivU, Code.Mod, Code.ModU))
@@ -27,13 +36,13 @@ class Demand:
         self.cycles = np.zeros(count, dtype=np.int64)
         self._there: dict[Hashable, int] = {}  # what exists -> the bytecode that it was charged to
         self._order: list[Hashable] = []
-        self._pending: list[tuple[Form, Place]] = []
+        self._pending: list[tuple[Form, ProgramPoint]] = []
         self._working = False
 
     def charge(self, position: int, cycles: int) -> None:
         self.cycles[position] += cycles
 
-    def once(self, key: Hashable, place: Place, cycles: int) -> bool:
+    def once(self, key: Hashable, place: ProgramPoint, cycles: int) -> bool:
         """Charges a value unless it is there already; whether it did."""
         if key in self._there:
             return False
@@ -57,7 +66,7 @@ class Demand:
 
     # --- values
 
-    def need(self, form: Form, here: Place) -> None:
+    def need(self, form: Form, here: ProgramPoint) -> None:
         """A value in a register; constants are immediate operands."""
         self._pending.append((form, here))
         if self._working:  # further down: chains of values are long
@@ -67,7 +76,7 @@ class Demand:
             self._need(*self._pending.pop())
         self._working = False
 
-    def _need(self, form: Form, here: Place) -> None:
+    def _need(self, form: Form, here: ProgramPoint) -> None:
         if not form.terms:
             return
         if form.constant == 0 and len(form.terms) == 1 and form.terms[0][1] == 1:
@@ -82,7 +91,7 @@ class Demand:
             return
         self._combine(form, inner, place)
 
-    def need_address(self, form: Form, offset: int, here: Place) -> None:
+    def need_address(self, form: Form, offset: int, here: ProgramPoint) -> None:
         """An address of a load or store with an immediate offset."""
         near = (form.constant + offset + REACH // 2) // REACH * REACH
         if form.terms:
@@ -90,7 +99,7 @@ class Demand:
         else:
             self.once(("constant", near), out_of_loops(None, here), self.costs.integer)
 
-    def _combine(self, form: Form, inner: Terms, place: Place) -> None:
+    def _combine(self, form: Form, inner: Terms, place: ProgramPoint) -> None:
         """A sum of which a part is not linear in induction variables: multiply, add."""
         opaque = tuple(term for term in inner if not isinstance(term[0], Induction))
         rest = tuple(term for term in form.terms if term not in opaque)
@@ -108,10 +117,10 @@ class Demand:
             position = next(a.position for a, _ in terms if isinstance(a, Induction) and a.loop is loop)
             self.charge(position, self.costs.integer)
             self.charge(loop.entry, self.costs.integer)
-            self.need(Form(constant, terms).at_entry(loop), Place(loop.entry, loop.parent))
+            self.need(Form(constant, terms).at_entry(loop), ProgramPoint(loop.entry, loop.parent))
         return loop.stepped[terms]
 
-    def _need_atom(self, atom: Atom, here: Place) -> None:
+    def _need_atom(self, atom: Atom, here: ProgramPoint) -> None:
         if isinstance(atom, Induction):
             assert atom.loop is not None
             self._step(atom.loop, ((atom, 1),), 0)
@@ -132,11 +141,11 @@ class Demand:
         return self.costs.operation(result.code, result.immediate)
 
 
-def out_of_loops(home: Loop | None, here: Place) -> Place:
+def out_of_loops(home: Loop | None, here: ProgramPoint) -> ProgramPoint:
     """Where a value that varies in `home` is computed if it is needed here: in front of the loops in between."""
     loop = here.loop
     if loop is home:
         return here
     while loop is not None and loop.parent is not home:
         loop = loop.parent
-    return here if loop is None else Place(loop.entry, home)
+    return here if loop is None else ProgramPoint(loop.entry, home)

@@ -37,7 +37,7 @@ class Loop:
         return other is None or (other.first <= self.first and self.last <= other.last)
 
 
-class Place(NamedTuple):
+class ProgramPoint(NamedTuple):
     """Where something is computed: at a bytecode that runs once an iteration of `loop` (None: of the function)."""
 
     position: int
@@ -68,7 +68,7 @@ class Induction(Atom):
 class Merge(Atom):
     """The value that the paths to a place leave in a register."""
 
-    inputs: list[tuple[Form, Place]]
+    inputs: list[tuple[Form, ProgramPoint]]
     needed: bool = False
 
 

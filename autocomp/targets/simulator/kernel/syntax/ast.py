@@ -136,7 +136,7 @@ class Assignment:
 
 
 @dataclass(frozen=True)
-class Step:
+class Increment:
     """`++x`, `x--` …"""
 
     target: Expression
@@ -166,7 +166,7 @@ Expression = (
     | SizeOf
     | Call
     | Assignment
-    | Step
+    | Increment
     | InitializerList
 )
 

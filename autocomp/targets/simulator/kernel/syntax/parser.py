@@ -323,11 +323,11 @@ class _Builder(Transformer[Any, Any]):
     def prefix(self, c: list[Any]) -> ast.Unary:
         return ast.Unary(c[0].value, c[1], c[0].line, c[0].column)
 
-    def step(self, c: list[Any]) -> ast.Step:
-        return ast.Step(c[1], c[0].value, True, c[0].line, c[0].column)
+    def step(self, c: list[Any]) -> ast.Increment:
+        return ast.Increment(c[1], c[0].value, True, c[0].line, c[0].column)
 
-    def post_step(self, c: list[Any]) -> ast.Step:
-        return ast.Step(c[0], c[1].value, False, c[1].line, c[1].column)
+    def post_step(self, c: list[Any]) -> ast.Increment:
+        return ast.Increment(c[0], c[1].value, False, c[1].line, c[1].column)
 
     def cast(self, c: list[Any]) -> ast.Cast:
         return ast.Cast(c[1], c[2], c[0].line, c[0].column)

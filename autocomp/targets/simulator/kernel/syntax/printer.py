@@ -165,13 +165,13 @@ def _spelling(node: ast.Expression) -> tuple[str, int]:
     return _unary(node)
 
 
-def _unary(node: ast.Unary | ast.Cast | ast.SizeOf | ast.Step) -> tuple[str, int]:
+def _unary(node: ast.Unary | ast.Cast | ast.SizeOf | ast.Increment) -> tuple[str, int]:
     if isinstance(node, ast.Cast):
         return f"({_type(node.type)}){_expression(node.operand, _UNARY)}", _UNARY
     if isinstance(node, ast.SizeOf):
         operand = node.operand
         return f"sizeof({_type(operand) if isinstance(operand, ast.Type) else print_expression(operand)})", _UNARY
-    if isinstance(node, ast.Step):
+    if isinstance(node, ast.Increment):
         if not node.prefix:
             return _expression(node.target, _POSTFIX) + node.operator, _POSTFIX
         target = _expression(node.target, _UNARY)

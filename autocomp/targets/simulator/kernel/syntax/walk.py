@@ -30,7 +30,7 @@ _CHILDREN: dict[type, tuple[str, ...]] = {
     ast.SizeOf: ("operand",),
     ast.Call: ("arguments",),
     ast.Assignment: ("target", "value"),
-    ast.Step: ("target",),
+    ast.Increment: ("target",),
     ast.InitializerList: ("values",),
 }
 

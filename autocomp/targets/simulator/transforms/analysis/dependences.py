@@ -39,7 +39,7 @@ def check_fusion(facts: Facts, first: ast.Statement, second: ast.Statement) -> N
 
 def _changed(facts: Facts, statement: ast.Statement) -> frozenset[str]:
     """The variables and tensors of the outside that a statement changes."""
-    targets = (node.target for node in walk(statement) if isinstance(node, ast.Assignment | ast.Step))
+    targets = (node.target for node in walk(statement) if isinstance(node, ast.Assignment | ast.Increment))
     stored = _moved(facts, statement, "store")
     return frozenset(_base(target) for target in targets) - declared(statement) | stored
 

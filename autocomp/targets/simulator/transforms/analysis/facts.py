@@ -171,7 +171,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineCalls:
     """The call forms of a machine, by name and number of arguments: their roles and their operands."""
 
     accelerator: m.Accelerator
@@ -185,7 +185,7 @@ class Facts:
     """A kernel on a machine, and what follows from it. `constants` are all names of numbers."""
 
     given: ast.Kernel
-    machine: Machine
+    machine: MachineCalls
     constants: Mapping[str, int | float]
     normal: ast.Kernel | None = None  # in normal form, where that is known
 
@@ -284,11 +284,11 @@ class Facts:
 
 
 @remembered
-def machine(accelerator: m.Accelerator) -> Machine:
+def machine(accelerator: m.Accelerator) -> MachineCalls:
     """The call forms of an accelerator, looked up once."""
     roles = {(role.name, len(role.arguments)): role for role in call_roles(accelerator)}
     parameters = {key: call_parameters(accelerator, *key) for key in roles}
-    return Machine(accelerator, roles, parameters, contraction_tile(accelerator) or (1, 1, 1))
+    return MachineCalls(accelerator, roles, parameters, contraction_tile(accelerator) or (1, 1, 1))
 
 
 def analyse(

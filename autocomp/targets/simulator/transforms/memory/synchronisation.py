@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.analysis.facts import Machine
+from autocomp.targets.simulator.transforms.analysis.facts import MachineCalls
 from autocomp.targets.simulator.transforms.syntax.loops import loop
 from autocomp.targets.simulator.transforms.syntax.nest import Statements
 from autocomp.targets.simulator.transforms.syntax.rewrite import blocks, call_of, names, walk, with_blocks
@@ -27,7 +27,7 @@ class Pair:
     statements: Statements
 
 
-def outside_loops(machine: Machine, given: Statements) -> Statements:
+def outside_loops(machine: MachineCalls, given: Statements) -> Statements:
     """The statements with every pair as far out as it can be."""
     result: list[ast.Statement] = []
     for statement in given:
@@ -41,7 +41,7 @@ def outside_loops(machine: Machine, given: Statements) -> Statements:
     return tuple(result)
 
 
-def ordering(machine: Machine, given: Statements, first: Statements, later: Statements) -> Statements:
+def ordering(machine: MachineCalls, given: Statements, first: Statements, later: Statements) -> Statements:
     """The pair in the given statements that makes the units of the `later` statements after it wait for the units of
     the `first` before it. Empty without such a pair, as on a machine that orders the units itself."""
     signalling, waiting = (_working_units(machine, ast.Block(part)) for part in (first, later))
@@ -51,7 +51,7 @@ def ordering(machine: Machine, given: Statements, first: Statements, later: Stat
     return ()
 
 
-def _pairs(machine: Machine, given: Statements) -> Iterator[Pair]:
+def _pairs(machine: MachineCalls, given: Statements) -> Iterator[Pair]:
     """All pairs in statements, and in what they hold."""
     for number, statement in enumerate(given):
         pair = _pair(machine, given[number : number + 2])
@@ -61,21 +61,21 @@ def _pairs(machine: Machine, given: Statements) -> Iterator[Pair]:
             yield from _pairs(machine, held.statements)
 
 
-def is_fence(machine: Machine, call: ast.Call) -> bool:
+def is_fence(machine: MachineCalls, call: ast.Call) -> bool:
     """True if a call waits until the accelerator is idle."""
     role = machine.roles.get((call.function, len(call.arguments)))
     instruction = machine.accelerator.instruction(role.instruction) if role is not None else None
     return instruction is not None and instruction.words.get("role") == "fence"
 
 
-def make_fence(machine: Machine) -> ast.Statement | None:
+def make_fence(machine: MachineCalls) -> ast.Statement | None:
     """A call that waits until the accelerator is idle; None where the machine has none without operands."""
     calls = (ast.Call(name, ()) for name, arity in machine.roles if not arity)
     call_of_fence = next((call for call in calls if is_fence(machine, call)), None)
     return None if call_of_fence is None else ast.ExpressionStatement(call_of_fence)
 
 
-def _sorted_out(machine: Machine, statement: ast.Statement) -> tuple[Statements, ast.Statement, Statements]:
+def _sorted_out(machine: MachineCalls, statement: ast.Statement) -> tuple[Statements, ast.Statement, Statements]:
     """The statements that move in front of a loop, the loop without them, and the statements that move after it."""
     item = loop(statement)
     assert item is not None
@@ -105,7 +105,7 @@ def _sorted_out(machine: Machine, statement: ast.Statement) -> tuple[Statements,
     return tuple(before), with_blocks(statement, (ast.Block(body),)), tuple(after)
 
 
-def _pair(machine: Machine, given: Statements) -> Pair | None:
+def _pair(machine: MachineCalls, given: Statements) -> Pair | None:
     calls = [call_of(statement) for statement in given]
     if len(calls) != 2 or calls[0] is None or calls[1] is None or calls[0].arguments != calls[1].arguments:
         return None
@@ -113,7 +113,7 @@ def _pair(machine: Machine, given: Statements) -> Pair | None:
     return Pair(signalling, waiting, given) if (signal, wait) == ("signal", "wait") else None
 
 
-def _synchronises(machine: Machine, call: ast.Call) -> tuple[str, str]:
+def _synchronises(machine: MachineCalls, call: ast.Call) -> tuple[str, str]:
     """The effect of a call on a semaphore (signal, wait or nothing), and its unit."""
     role = machine.roles.get((call.function, len(call.arguments)))
     instruction = machine.accelerator.instruction(role.instruction) if role is not None else None
@@ -123,7 +123,7 @@ def _synchronises(machine: Machine, call: ast.Call) -> tuple[str, str]:
     return (word if word in ("signal", "wait") else ""), instruction.unit or ""
 
 
-def _working_units(machine: Machine, statement: ast.Statement) -> set[str]:
+def _working_units(machine: MachineCalls, statement: ast.Statement) -> set[str]:
     """Units that do something other than synchronise."""
     calls = [node for node in walk(statement) if isinstance(node, ast.Call)]
     synchronising = [_synchronises(machine, call) for call in calls]

@@ -183,7 +183,7 @@ def _operands(facts: Facts) -> tuple[Buffer, Buffer, Buffer]:
 def _only_read(facts: Facts, where: Pointer) -> Tensor:
     """A parameter that the kernel only reads, all subscripts of which are given."""
     stored = {site.pointer.tensor for site in facts.sites if site.kind == "store" and site.pointer is not None}
-    changed = (node.target for node in walk(facts.body) if isinstance(node, ast.Assignment | ast.Step))
+    changed = (node.target for node in walk(facts.body) if isinstance(node, ast.Assignment | ast.Increment))
     parameters = {parameter.name for parameter in facts.kernel.entry.parameters}
     if where.tensor not in parameters - stored.union(*map(names, changed)):
         raise NotApplicable(f"{where.tensor!r} is not a parameter that the kernel only reads")

@@ -170,7 +170,7 @@ def _product(
     product = _Product(path, given, rows, depth, matrix, vector)
     contiguous = not product.by_columns or (matrix.along_rows, vector.along_depth) == (1, 1)
     upward = min(matrix.along_rows, matrix.along_depth, vector.along_depth) > 0
-    changed = [node.target for node in walk(outer) if isinstance(node, ast.Assignment | ast.Step)]
+    changed = [node.target for node in walk(outer) if isinstance(node, ast.Assignment | ast.Increment)]
     apart = all(_apart(facts, target, operand) for target in changed for operand in (matrix, vector))
     return product if contiguous and upward and apart else None
 

@@ -193,7 +193,7 @@ def _with_rows_along(tile: _Tile, along: int, step: int) -> _Tile:
 
 def _changes(facts: Facts, node: object, name: str) -> bool:
     """True if a statement or expression writes to a tensor."""
-    if isinstance(node, ast.Assignment | ast.Step):
+    if isinstance(node, ast.Assignment | ast.Increment):
         return not isinstance(node.target, ast.Name) and name in names(node.target)
     if not isinstance(node, ast.Call) or all(name not in names(argument) for argument in node.arguments):
         return False

@@ -149,7 +149,7 @@ class _Evolution:
 
     def _expression(self, statement: ast.ExpressionStatement, values: Values, ranges: Ranges) -> Statements:
         change = statement.expression
-        if isinstance(change, ast.Assignment | ast.Step) and isinstance(change.target, ast.Name):
+        if isinstance(change, ast.Assignment | ast.Increment) and isinstance(change.target, ast.Name):
             name = change.target.name
             if name in self._followed:
                 self._assign(name, self._held(name, _new_value(change), values), values, ranges)
@@ -287,8 +287,8 @@ class _Evolution:
         values[name] = value
 
 
-def _new_value(change: ast.Assignment | ast.Step) -> ast.Expression:
-    if isinstance(change, ast.Step):
+def _new_value(change: ast.Assignment | ast.Increment) -> ast.Expression:
+    if isinstance(change, ast.Increment):
         return ast.Binary("+" if change.operator == "++" else "-", change.target, literal(1))
     return ast.Binary(change.operator, change.target, change.value) if change.operator else change.value
 
@@ -298,5 +298,5 @@ def _is_stable(value: ast.Expression) -> bool:
     nodes = list(walk(value))
     held = sum(isinstance(node, ast.Index) for node in nodes)
     addressed = sum(isinstance(node, ast.Unary) and node.operator == "&" for node in nodes)
-    changes = any(isinstance(node, ast.Call | ast.Assignment | ast.Step) for node in nodes)
+    changes = any(isinstance(node, ast.Call | ast.Assignment | ast.Increment) for node in nodes)
     return len(nodes) <= _LARGEST and not changes and (not held or addressed > 0)

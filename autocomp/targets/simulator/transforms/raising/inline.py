@@ -162,4 +162,4 @@ def _result(statements: tuple[ast.Statement, ...]) -> ast.Expression | None:
 
 def _is_repeatable(value: ast.Expression) -> bool:
     """True if an expression may be evaluated any number of times."""
-    return not any(isinstance(node, ast.Call | ast.Assignment | ast.Step) for node in walk(value))
+    return not any(isinstance(node, ast.Call | ast.Assignment | ast.Increment) for node in walk(value))

@@ -208,7 +208,7 @@ def _propagates(
     held = limits(declarator.type)
     if held is None or bounds is None or bounds[0] < held[0] or bounds[1] > held[1]:
         return False
-    if any(isinstance(node, ast.Call | ast.Assignment | ast.Step | ast.Index) for node in walk(value)):
+    if any(isinstance(node, ast.Call | ast.Assignment | ast.Increment | ast.Index) for node in walk(value)):
         return False
     if not names(value) <= scope.keys():
         return False

@@ -11,7 +11,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.footprint import Access, Change
 from autocomp.targets.simulator.transforms.straight.places import float_literal
-from autocomp.targets.simulator.transforms.straight.program import Program, Step, program_of, role_of
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, program_of, role_of
 from autocomp.targets.simulator.transforms.straight.values import (
     Value,
     address_in,
@@ -43,7 +43,7 @@ class Edit:
     program: Program
     homes: dict[tuple[int, Operand], tuple[str, int]] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
-    behind: dict[int, list[Step]] = field(default_factory=dict)
+    behind: dict[int, list[ProgramStep]] = field(default_factory=dict)
     scales: dict[int, float] = field(default_factory=dict)
     adding: set[tuple[int, Operand]] = field(default_factory=set)
     targets: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Edit:
             raise NotApplicable("no operand says where a step writes")
         self.adding.add((number, access.operand))
 
-    def _called(self) -> list[Step]:
+    def _called(self) -> list[ProgramStep]:
         """The steps with their operands as they are from now on."""
         steps = list(moved(self.program, self.homes))
         for number, (call, position) in self.adding:
@@ -133,9 +133,9 @@ class Edit:
                 return kernel
         raise NotApplicable("no configuration lets a computation apply to its operands what the move out did")
 
-    def _changed(self, exchanged: Mapping[ast.Call, ast.Call]) -> dict[int, Step]:
+    def _changed(self, exchanged: Mapping[ast.Call, ast.Call]) -> dict[int, ProgramStep]:
         """The steps that are left, by number (inserted ones have negative ones), some configured otherwise."""
-        steps: dict[int, Step] = {}
+        steps: dict[int, ProgramStep] = {}
         for number, step in enumerate(self._called()):
             settings = step.settings
             if number in self.scales:
@@ -158,7 +158,7 @@ class Edit:
                 for choice in parameter.choices if parameter is not None else ():
                     yield {setting: with_arguments(setting, {position: ast.Name(choice)})}
 
-    def _applied(self, steps: Mapping[int, Step]) -> bool:
+    def _applied(self, steps: Mapping[int, ProgramStep]) -> bool:
         """True if operands go through the functions wanted, and all others through the same as before."""
         for number in {number for number, _ in self.functions}:
             before, now = dict(self.program.steps[number].taken), dict(steps[number].taken)
@@ -168,7 +168,7 @@ class Edit:
         return True
 
 
-def _with(step: Step, call: int, position: int, argument: ast.Expression) -> Step:
+def _with(step: ProgramStep, call: int, position: int, argument: ast.Expression) -> ProgramStep:
     """The step with another argument in one of its calls."""
     new = with_arguments(step.calls[call], {position: argument})
     return replace(step, calls=(*step.calls[:call], new, *step.calls[call + 1 :]))

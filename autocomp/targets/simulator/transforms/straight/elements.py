@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.straight.program import Program, Step
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep
 
 Byte = tuple[str, int]  # a tensor, with an `&` in front, and a byte of it
 _BUILTIN_SIGNS = {"add_matrix": 1.0, "negate_matrix": -1.0}
@@ -39,12 +39,12 @@ class Origin:
     column: int
 
 
-def touched(step: Step) -> set[Byte]:
+def touched(step: ProgramStep) -> set[Byte]:
     """The bytes of tensors that a step reads or writes."""
     return {(a.memory, b) for a in step.accesses if not a.local for _, first, end in a.spans for b in range(first, end)}
 
 
-def computed(step: Step) -> tuple[Computed, ...]:
+def computed(step: ProgramStep) -> tuple[Computed, ...]:
     """The elements that a step of the host computes, if each is a sum of elements with signs; else nothing."""
     if step.statement is None:
         return ()
@@ -79,7 +79,7 @@ def _signs(node: ast.Expression, sign: float) -> list[float] | None:
     return None
 
 
-def lie(step: Step) -> dict[Byte, tuple[int, int]]:
+def lie(step: ProgramStep) -> dict[Byte, tuple[int, int]]:
     """Where in local memory a move has the elements of a tensor: row and column by their first byte. Empty for steps
     that are not moves of whole elements."""
     local = [access for access in step.accesses if access.local]
@@ -124,11 +124,11 @@ class Liveness:
         """True if a cell is read before it is overwritten."""
         return self._read.get((memory, line, column), memory in self._parameters)
 
-    def needs(self, step: Step) -> bool:
+    def needs(self, step: ProgramStep) -> bool:
         """True if something reads what the step writes, or it writes nothing."""
         return not step.writes or any(self.is_read(a.memory, *cell) for a in step.writes for cell in a.cells())
 
-    def before(self, step: Step) -> None:
+    def before(self, step: ProgramStep) -> None:
         """Goes back over a step."""
         self._read.update({(a.memory, *cell): False for a in step.writes if not a.adds for cell in a.cells()})
         self._read.update({(a.memory, *cell): True for a in step.reads for cell in a.cells()})

@@ -153,16 +153,18 @@ class _Execution:
     def _expression(self, node: ast.Expression) -> None:
         if isinstance(node, ast.Call):
             self._call(node)
-        elif isinstance(node, ast.Assignment | ast.Step):
+        elif isinstance(node, ast.Assignment | ast.Increment):
             self._assign(node)
-        elif any(isinstance(part, ast.Call | ast.Assignment | ast.Step) for part in walk(node)):
+        elif any(isinstance(part, ast.Call | ast.Assignment | ast.Increment) for part in walk(node)):
             raise NotApplicable("an effect inside an expression cannot be followed")
 
-    def _assign(self, node: ast.Assignment | ast.Step) -> None:
+    def _assign(self, node: ast.Assignment | ast.Increment) -> None:
         if isinstance(node.target, ast.Name):
-            operator, value = (node.operator[0], _ONE) if isinstance(node, ast.Step) else (node.operator, node.value)
+            operator, value = (
+                (node.operator[0], _ONE) if isinstance(node, ast.Increment) else (node.operator, node.value)
+            )
             self._folding.assign(node.target, ast.Binary(operator, node.target, value) if operator else value)
-        elif isinstance(node, ast.Step):
+        elif isinstance(node, ast.Increment):
             self._emit(replace(node, target=self._residue(node.target)))
         else:
             self._emit(replace(node, target=self._residue(node.target), value=self._residue(node.value)))

@@ -18,7 +18,7 @@ from autocomp.targets.simulator.kernel.code.types import INT64, UINT64, Array, C
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.straight.places import Place, Value
+from autocomp.targets.simulator.transforms.straight.places import TensorByte, Value
 
 
 class Folding:
@@ -90,7 +90,7 @@ class Folding:
             raise NotApplicable(error.message) from None
         return _fixed(value, node)
 
-    def place(self, value: Typed) -> Place | None:
+    def place(self, value: Typed) -> TensorByte | None:
         """The place of an element or address, or None of a null pointer. Raises NotApplicable if it depends on data, or
         lies outside of all tensors."""
         pointer = value.pointer if isinstance(value, Load) else value
@@ -102,14 +102,14 @@ class Folding:
         tensor = dict(enumerate(self._tensors, 1)).get(number)
         if tensor is None or byte > self._tensors[tensor].size:
             raise NotApplicable("an address lies outside of all tensors")
-        return Place(tensor, byte)
+        return TensorByte(tensor, byte)
 
     def operand(self, node: ast.Expression) -> Value:
         """A number, 0 for a null pointer, or a place. Raises NotApplicable if it depends on data."""
         value = self.constant(node)
         return (self.place(value) or 0) if is_address(value) else number(value)
 
-    def element(self, node: ast.Expression) -> tuple[Place, int]:
+    def element(self, node: ast.Expression) -> tuple[TensorByte, int]:
         """The place of an element of a tensor, and its bytes. Raises NotApplicable for another expression, and for a
         place that depends on data."""
         value = self.value(node)

@@ -23,7 +23,7 @@ from autocomp.targets.simulator.isa.tree import (
     StateField,
 )
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.straight.places import Place, Value
+from autocomp.targets.simulator.transforms.straight.places import TensorByte, Value
 
 Field = tuple[str, int | None, str]  # state record, index, field
 Span = tuple[int, int, int]  # row, first column, column behind the last one; in DRAM 0 and bytes of the tensor
@@ -262,7 +262,7 @@ def _lookup(
     def value(part: Expression) -> Expression | None:
         if isinstance(part, Name) and part.name in operands:
             given = operands[part.name]
-            return add(SOMEWHERE, Number(given.byte)) if isinstance(given, Place) else Number(given)
+            return add(SOMEWHERE, Number(given.byte)) if isinstance(given, TensorByte) else Number(given)
         if isinstance(part, AddressField) and part.parameter in operands:
             given, space = operands[part.parameter], kinds[part.parameter].space
             assert isinstance(given, int)
@@ -314,7 +314,7 @@ def _access(
         setter = _setter(region, state, number)
     else:
         place = operands[region.pointer]
-        if not isinstance(place, Place):
+        if not isinstance(place, TensorByte):
             return None
         length = int(_number(region.bytes or Number(0), value))
         spans = tuple((0, place.byte + point, place.byte + point + length) for point in sorted(set(points)) if length)

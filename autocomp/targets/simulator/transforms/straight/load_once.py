@@ -12,7 +12,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import names_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.footprint import Access
-from autocomp.targets.simulator.transforms.straight.program import Program, Step, is_written_out, program_of
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, is_written_out, program_of
 from autocomp.targets.simulator.transforms.straight.values import Value, home, keeps, loaded_by_one, moved, values_of
 
 
@@ -98,7 +98,7 @@ def _shape(access: Access, low: int) -> tuple[tuple[int, int, int], ...]:
     return tuple((row - low, first, end) for row, first, end in access.spans)
 
 
-def _settings(program: Program, step: Step) -> tuple[ast.Call, ...]:
+def _settings(program: Program, step: ProgramStep) -> tuple[ast.Call, ...]:
     """The configuration of a move, whichever of several records of it holds it."""
     return tuple(_without_selector(program, setting) for setting in step.settings)
 

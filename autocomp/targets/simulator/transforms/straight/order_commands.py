@@ -14,7 +14,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of, number_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.dependences import dependences
-from autocomp.targets.simulator.transforms.straight.program import Program, Step, program_of
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, program_of
 from autocomp.targets.simulator.transforms.straight.write_out import in_sequence, is_short
 
 _MOVE = 20  # cycles of a move beside its data and the latency of DRAM, roughly
@@ -122,7 +122,7 @@ def _listed(program: Program, switch: int, *, by_chain: bool) -> list[int]:
     return order
 
 
-def _times(facts: Facts, step: Step) -> _Times:
+def _times(facts: Facts, step: ProgramStep) -> _Times:
     if step.kind == "host":
         return _Times(_HOST, _HOST)
     if step.kind == "fence":
@@ -138,7 +138,7 @@ def _times(facts: Facts, step: Step) -> _Times:
     return _Times(busy, busy + _MOVE + int(dram.get("latency", 0) if step.kind == "load" else 0))
 
 
-def _instruction(facts: Facts, step: Step) -> str:
+def _instruction(facts: Facts, step: ProgramStep) -> str:
     call = step.calls[-1]
     return facts.machine.roles[call.function, len(call.arguments)].instruction
 

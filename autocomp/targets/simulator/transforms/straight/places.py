@@ -14,17 +14,17 @@ from autocomp.targets.simulator.transforms.syntax.affine import literal
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorByte:
     """A byte of a tensor."""
 
     tensor: str
     byte: int
 
 
-Value = int | float | Place
+Value = int | float | TensorByte
 
 
-def element_at(place: Place, kind: Array) -> ast.Expression:
+def element_at(place: TensorByte, kind: Array) -> ast.Expression:
     """`T[i][j]` of the element that starts at a place in a tensor."""
     number, inside = divmod(place.byte, element_of(kind).size)
     if inside:

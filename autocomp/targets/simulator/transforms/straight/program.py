@@ -19,7 +19,7 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.folding import Folding
 from autocomp.targets.simulator.transforms.straight.footprint import Access, Change, State, execute, initial
-from autocomp.targets.simulator.transforms.straight.places import Place, Value, element_at
+from autocomp.targets.simulator.transforms.straight.places import TensorByte, Value, element_at
 from autocomp.targets.simulator.transforms.syntax.affine import affine
 from autocomp.targets.simulator.transforms.syntax.rewrite import call_of, names, walk, with_body
 
@@ -28,7 +28,7 @@ _COUNTS_OF_BUILTINS = {name: len(tensors) for name, tensors, _ in BUILTINS}
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """Code that stays together: a command, a computation with what it needs loaded into the array, or a statement
     of the host. `settings` are the configuring calls that its commands rely on."""
 
@@ -69,10 +69,10 @@ class Program:
 
     facts: Facts
     head: tuple[ast.Declaration, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     arrays: Mapping[str, Array]  # by tensor
 
-    def kernel(self, steps: Iterable[Step]) -> ast.Kernel:
+    def kernel(self, steps: Iterable[ProgramStep]) -> ast.Kernel:
         """The kernel with other steps. Configuring calls precede the first step that relies on them."""
         in_force: dict[str, ast.Call] = {}
         steps = tuple(steps)
@@ -89,7 +89,7 @@ class Program:
 
     def address(self, tensor: str, byte: int) -> ast.Expression:
         """`&T[i][j]` of the element that starts at a byte."""
-        return ast.Unary("&", element_at(Place(tensor, byte), self.arrays[tensor]))
+        return ast.Unary("&", element_at(TensorByte(tensor, byte), self.arrays[tensor]))
 
     def _register(self, setting: ast.Call) -> str:
         """A name for what a configuring call sets."""
@@ -141,7 +141,7 @@ class _Reader:
     settings: dict[Record, ast.Call] = field(default_factory=dict)
     taken: dict[tuple[int, int], Change | None] = field(default_factory=dict)
 
-    def step(self, call: ast.Call, role: CallRole) -> Step | None:
+    def step(self, call: ast.Call, role: CallRole) -> ProgramStep | None:
         """The step that a call completes."""
         accelerator = self.facts.accelerator
         instruction = accelerator.instruction(role.instruction)
@@ -154,7 +154,7 @@ class _Reader:
             self._configure(call, instruction, operands)
             return None
         if instruction.words.get("role") == "fence":
-            return Step("fence", "", (call,), ())
+            return ProgramStep("fence", "", (call,), ())
         if role.kind not in ("load", "store", "preload", "contraction"):
             raise NotApplicable(f"{call.function} is not among the commands that can be followed one by one")
         self._need(role, operands)
@@ -170,7 +170,7 @@ class _Reader:
             if not any(access.local and not access.write for access in outcome.accesses):
                 raise NotApplicable("the array keeps an operand from one computation to the next")
             return None
-        step = Step(
+        step = ProgramStep(
             role.kind,
             instruction.unit or "",
             tuple(self.pending),
@@ -221,7 +221,7 @@ class _Reader:
         position = next(positions, None)
         return None if position is None else (call, position)
 
-    def host(self, statement: ast.ExpressionStatement) -> Step:
+    def host(self, statement: ast.ExpressionStatement) -> ProgramStep:
         """A statement of the host on elements of tensors, or one of its functions on whole arrays."""
         node = statement.expression
         accesses: list[Access] = []
@@ -232,20 +232,20 @@ class _Reader:
             values = [self.folding.operand(argument) for argument in node.arguments]
             length = 4 * prod(value for value in values[tensors:] if isinstance(value, int))
             for number, value in enumerate(values[:tensors]):
-                if not isinstance(value, Place):
+                if not isinstance(value, TensorByte):
                     raise NotApplicable(f"{node.function} is given no tensor")
                 span = (0, value.byte, value.byte + length)
                 accesses.append(Access(f"&{value.tensor}", (span,), number == tensors - 1, False, (0, number)))
-        elif isinstance(node, ast.Assignment | ast.Step):
+        elif isinstance(node, ast.Assignment | ast.Increment):
             target = node.target
             reads = [node.value] if isinstance(node, ast.Assignment) else []
-            if isinstance(node, ast.Step) or node.operator:
+            if isinstance(node, ast.Increment) or node.operator:
                 reads.append(target)
             accesses.extend(self._element(index, False) for part in reads for index in _elements(part))
             accesses.append(self._element(target, True))
         else:
             raise NotApplicable("the kernel is not written out")
-        return Step("host", "", (), tuple(accesses), statement=statement)
+        return ProgramStep("host", "", (), tuple(accesses), statement=statement)
 
     def _element(self, node: ast.Expression, write: bool) -> Access:
         place, size = self.folding.element(node)
@@ -262,7 +262,7 @@ def _elements(node: ast.Expression) -> Iterator[ast.Expression]:
         yield from (*_elements(node.left), *_elements(node.right))
     elif isinstance(node, ast.Conditional):
         yield from (*_elements(node.condition), *_elements(node.then), *_elements(node.otherwise))
-    elif any(isinstance(part, ast.Index | ast.Call | ast.Assignment | ast.Step) for part in walk(node)):
+    elif any(isinstance(part, ast.Index | ast.Call | ast.Assignment | ast.Increment) for part in walk(node)):
         raise NotApplicable("the host's arithmetic cannot be followed")
 
 
@@ -286,9 +286,9 @@ def operands_of(accelerator: m.Accelerator, name: str, values: Sequence[Value]) 
 
 def _taken(parameter: m.Parameter, value: Value) -> Value:
     """An operand as the instruction takes it: C converts numbers."""
-    if (parameter.kind == "pointer") != isinstance(value, Place) and value != 0:
+    if (parameter.kind == "pointer") != isinstance(value, TensorByte) and value != 0:
         raise NotApplicable("an address is made of numbers, or a number of an address")
-    if isinstance(value, Place):
+    if isinstance(value, TensorByte):
         return value
     return to_binary32(value) if parameter.kind == "float" else int(value)
 
@@ -300,7 +300,7 @@ def _passed_on(argument: Expression, given: Mapping[str, Value]) -> Value:
 
     def value(part: Expression) -> Expression | None:
         known = given.get(part.name) if isinstance(part, Name) else None
-        return None if known is None or isinstance(known, Place) else Number(known)
+        return None if known is None or isinstance(known, TensorByte) else Number(known)
 
     result = substitute(argument, value)
     if not isinstance(result, Number):
@@ -329,7 +329,7 @@ def _program(facts: Facts) -> Program:
     }
     reader = _Reader(facts, folding, frozenset(configured), initial(facts.accelerator))
     head: list[ast.Declaration] = []
-    steps: list[Step] = []
+    steps: list[ProgramStep] = []
     for statement in facts.given.entry.body.statements:
         if isinstance(statement, ast.Comment):
             continue

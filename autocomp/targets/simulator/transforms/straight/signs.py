@@ -9,7 +9,7 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.edit import Edit
 from autocomp.targets.simulator.transforms.straight.elements import Byte, computed, touched
-from autocomp.targets.simulator.transforms.straight.program import Program, Step
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep
 
 
 def negated_tensors(program: Program) -> Mapping[str, int]:
@@ -45,7 +45,7 @@ def negated_by_stores(program: Program, tensor: str) -> ast.Kernel:
     return edit.kernel()
 
 
-def _negates(step: Step) -> bool:
+def _negates(step: ProgramStep) -> bool:
     """True if a step of the host changes the signs of elements in place, and does nothing else."""
     sum_of_step = computed(step)
     return bool(sum_of_step) and all([(t.element, t.sign) for t in e.terms] == [(e.result, -1.0)] for e in sum_of_step)

@@ -11,7 +11,7 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.footprint import Access
-from autocomp.targets.simulator.transforms.straight.program import Program, Step
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep
 from autocomp.targets.simulator.transforms.syntax.affine import literal
 from autocomp.targets.simulator.transforms.syntax.rewrite import with_arguments
 
@@ -91,7 +91,7 @@ def _value(uses: Sequence[Use]) -> Value:
     return Value(uses[0][1].memory, low, high, tuple(uses))
 
 
-def loaded_by_one(program: Program, value: Value) -> Step | None:
+def loaded_by_one(program: Program, value: Value) -> ProgramStep | None:
     """The load that brings all of a value, if it is one alone, and adds to nothing; else None."""
     number, access = value.uses[0]
     step = program.steps[number]
@@ -99,7 +99,7 @@ def loaded_by_one(program: Program, value: Value) -> Step | None:
     return step if plain and len(value.writers) == 1 else None
 
 
-def _starts(steps: Sequence[Step]) -> set[tuple[int, Row]]:
+def _starts(steps: Sequence[ProgramStep]) -> set[tuple[int, Row]]:
     """The writes that start a row anew: they overwrite all of it that is used afterwards."""
     needed: dict[Row, tuple[int, int]] = {}  # columns that are still read
     starts: set[tuple[int, Row]] = set()
@@ -127,7 +127,7 @@ def keeps(program: Program, access: Access, start: int, end: int) -> bool:
 Homes = Mapping[tuple[int, tuple[int, int]], tuple[str, int]]  # step and operand -> memory and first row
 
 
-def moved(program: Program, homes: Homes) -> tuple[Step, ...]:
+def moved(program: Program, homes: Homes) -> tuple[ProgramStep, ...]:
     """The steps with operands pointing at other rows. Their accesses are as before: read the kernel anew."""
     changes: dict[int, dict[tuple[int, int], tuple[str, int]]] = {}
     for (number, operand), home in homes.items():

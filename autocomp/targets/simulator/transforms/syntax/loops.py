@@ -61,7 +61,7 @@ def make_loop(variable: str, trips: int, statements: Sequence[ast.Statement]) ->
     return ast.For(
         ast.Declaration((ast.Declarator(variable, INT, literal(0)),)),
         ast.Binary("<", ast.Name(variable), literal(trips)),
-        ast.Step(ast.Name(variable), "++", False),
+        ast.Increment(ast.Name(variable), "++", False),
         ast.Block(tuple(statements)),
     )
 
@@ -121,7 +121,7 @@ def _constant(node: ast.Expression | None) -> int | None:
 
 
 def _step(node: ast.Expression, variable: str) -> int | None:
-    if isinstance(node, ast.Step) and node.target == ast.Name(variable):
+    if isinstance(node, ast.Increment) and node.target == ast.Name(variable):
         return 1 if node.operator == "++" else -1
     if not isinstance(node, ast.Assignment) or node.target != ast.Name(variable):
         return None

@@ -137,7 +137,7 @@ def declared(node: Any) -> frozenset[str]:
 @remembered
 def assigned(node: Any) -> frozenset[str]:
     """Every variable whose value changes below the node after its declaration."""
-    changes = isinstance(node, ast.Assignment | ast.Step) and isinstance(node.target, ast.Name)
+    changes = isinstance(node, ast.Assignment | ast.Increment) and isinstance(node.target, ast.Name)
     own = (node.target.name,) if changes else ()
     return frozenset(own).union(*map(assigned, children(node)))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
 from autocomp.targets.triton.start.traced.loops import Reach
-from autocomp.targets.triton.start.traced.values import Place, Scope, both
+from autocomp.targets.triton.start.traced.values import Coordinates, Scope, both
 
 FEWEST = 8  # columns of the result; with fewer of them a tile is mostly empty
 PRODUCTS = frozenset({"mm", "bmm"})
@@ -24,9 +24,9 @@ class Contraction:
     n: int
     k: int
     batches: int
-    left: Place
-    right: Place
-    result: Place
+    left: Coordinates
+    right: Coordinates
+    result: Coordinates
     inside: str = ""  # of the image, for elements on the left
     across: bool = False  # the left operand and the result are tiles of depth or columns by rows
 
@@ -63,7 +63,7 @@ def _convolution(graph: Graph, node: Node) -> Contraction:
     image, *spot = split(pixels, (images, *extents))
     if FILTERS in node.options:
         *taps, channel = split(depth, (*reach.kernel, reach.depth))
-        right: Place = (group, columns, *taps, channel)
+        right: Coordinates = (group, columns, *taps, channel)
     else:
         channel, *taps = split(depth, (reach.depth, *reach.kernel))
         first, second = (

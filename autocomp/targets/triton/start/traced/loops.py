@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
-from autocomp.targets.triton.start.traced.values import NotHere, Place, Scope, both, unsupported
+from autocomp.targets.triton.start.traced.values import Coordinates, NotHere, Scope, both, unsupported
 
 REDUCTIONS = frozenset({"sum", "amax", "amin", "argmax", "argmin", "any", "all", "prod"})
 SCANS = frozenset({"cumsum", "cumprod"})
@@ -57,7 +57,7 @@ class Space:
     def results(self) -> int:
         return math.prod(self.shape) // self.length
 
-    def place(self, outer: Index, inner: Index) -> Place:
+    def place(self, outer: Index, inner: Index) -> Coordinates:
         """Where element `inner` of result `outer` is."""
         kept = [axis for axis in range(len(self.shape)) if axis not in self.axes]
         indices = [Index()] * len(self.shape)

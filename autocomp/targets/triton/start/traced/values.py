@@ -11,7 +11,7 @@ from autocomp.targets.triton.start.traced.elementwise import HELPERS, TEMPLATES,
 from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
 
-Place = tuple[Index, ...]
+Coordinates = tuple[Index, ...]
 MADE = frozenset({"full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "scalar_tensor", "arange", "iota"})
 
 SIZES = ("M", "N", "K", "cols", "count", "length")  # parameters of kernels, whose names a tensor may have too
@@ -46,11 +46,11 @@ class Scope:
     outer: Scope | None = None
     inner: str = ""
     raw: bool = False
-    held: dict[str, tuple[str, Place]] = field(default_factory=dict)
+    held: dict[str, tuple[str, Coordinates]] = field(default_factory=dict)
     loaded: set[str] = field(default_factory=set)
     helpers: set[str] = field(default_factory=set)
     lines: list[str] = field(default_factory=list)
-    known: dict[tuple[str, Place, str, str], str] = field(default_factory=dict)
+    known: dict[tuple[str, Coordinates, str, str], str] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIZES, 1))
 
     def fresh(self, word: str) -> str:
@@ -84,7 +84,7 @@ class Scope:
         self.lines.append(f"{fresh_name} = {text}")
         return fresh_name
 
-    def value(self, name: str, place: Place, other: str = "0.0", mask: str | None = None) -> str:
+    def value(self, name: str, place: Coordinates, other: str = "0.0", mask: str | None = None) -> str:
         """The variable that holds a node's element at a place; masked elements are `other` where they are loaded."""
         if self.outer is not None and mask is None and not any(uses(index, self.inner) for index in place):
             return self.outer.value(name, place, other)
@@ -94,7 +94,7 @@ class Scope:
             self.known[key] = self._value(self.graph[name], place, other, mask)
         return self.known[key]
 
-    def _value(self, node: Node, place: Place, other: str, mask: str) -> str:
+    def _value(self, node: Node, place: Coordinates, other: str, mask: str) -> str:
         if node.name in self.held:
             text, where = self.held[node.name]
             if where != place:
@@ -114,7 +114,7 @@ class Scope:
             raise NotHere(node.name)
         return self._computed(node, place, other, mask)
 
-    def _load(self, node: Node, place: Place, other: str, mask: str) -> str:
+    def _load(self, node: Node, place: Coordinates, other: str, mask: str) -> str:
         pointer = f"{self.stored[node.name]}_ptr"
         self.loaded.add(node.name)
         where = join(place, node.shape).text(self.names)
@@ -132,7 +132,7 @@ class Scope:
         )
         return self.name(self.stored[node.name], text + cast)
 
-    def _made(self, node: Node, place: Place) -> str:
+    def _made(self, node: Node, place: Coordinates) -> str:
         if node.op in ("arange", "iota"):
             start, step = _arange(node)
             return f"({place[0].times(step).plus(start).text(self.names)})"
@@ -141,7 +141,7 @@ class Scope:
             value = node.args[0] if node.op == "scalar_tensor" else node.option("fill_value", 1)
         return number(float(value) if node.is_float else value)
 
-    def _computed(self, node: Node, place: Place, other: str, mask: str) -> str:
+    def _computed(self, node: Node, place: Coordinates, other: str, mask: str) -> str:
         values = [
             self.value(argument.name, broadcast(place, self.graph[argument].shape), other, self._given(mask))
             if isinstance(argument, Ref)
@@ -153,7 +153,7 @@ class Scope:
         self.helpers |= {word for word in HELPERS if f"{word}(" in text.replace("tl.", "tl_")}
         return text if text in values else self.name(WORDS.get(node.op, node.op.strip("_")), text)
 
-    def _cat(self, node: Node, place: Place, mask: str) -> str:
+    def _cat(self, node: Node, place: Coordinates, mask: str) -> str:
         axis = int(node.option("dim", 1, 0)) % len(node.shape)
         start, text = 0, ""
         for ref in node.args[0]:
@@ -167,7 +167,7 @@ class Scope:
             start += part.shape[axis]
         return self.name("joined", text)
 
-    def _gathered(self, node: Node, place: Place, mask: str) -> str:
+    def _gathered(self, node: Node, place: Coordinates, mask: str) -> str:
         source = self.graph[node.args[0]]
         if node.op == "gather":
             axis = int(node.args[1]) % len(source.shape)
@@ -181,13 +181,13 @@ def uses(index: Index, name: str) -> bool:
     return any(name in part.symbol.text for part, _ in index.terms)
 
 
-def broadcast(place: Place, shape: Sequence[int]) -> Place:
+def broadcast(place: Coordinates, shape: Sequence[int]) -> Coordinates:
     """The place in an operand that is stretched to a larger shape."""
     inner = place[len(place) - len(shape) :]
     return tuple(index if extent > 1 else Index() for index, extent in zip(inner, shape, strict=True))
 
 
-def moved(graph: Graph, node: Node, place: Place) -> Place:
+def moved(graph: Graph, node: Node, place: Coordinates) -> Coordinates:
     """The place in a view's source of the element at a place of the view."""
     source = graph[_source(node)]
     shape, op = source.shape, node.op

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from autocomp.errors import KernelError, NotApplicable
 from autocomp.remember import remembered
-from autocomp.simulator import NARROW_FLOATS, Accesses, Options, _core, replay_trace, run_program
+from autocomp.simulator import NARROW_FLOATS, Accesses, SimulationOptions, _core, replay_trace, run_program
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.isa import algebra
@@ -152,7 +152,7 @@ class Commands:
     @cached_property
     def accesses(self) -> Accesses:
         """The reads and writes of each command, as the simulator saw them."""
-        options = Options(record_detail=True, requirements=False)
+        options = SimulationOptions(record_detail=True, requirements=False)
         replayed = replay_trace(isa.lower(self.accelerator).machine, self.trace, options)
         if replayed.error is not None or replayed.accesses is None:
             raise NotApplicable("the commands do not run by themselves")
@@ -236,7 +236,7 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
         raise NotApplicable("the host reads or writes elements of tensors")
     tables = isa.lower(accelerator)
     tensors = {t.name: np.zeros(t.shape, array_type(t.dtype)) for t in checked.parameters}
-    options = Options(timing=False, record_trace=True, max_steps=MAX_STEPS)
+    options = SimulationOptions(timing=False, record_trace=True, max_steps=MAX_STEPS)
     run = run_program(tables.machine, dialect.link(checked.program, tables), tensors, options)
     if run.error is not None:
         raise NotApplicable(f"line {run.error.line}: {run.error.message}")
@@ -247,7 +247,7 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
     trace = run.trace
     assert isinstance(trace, _core.Trace)
     if run.command_count != len(trace):  # hardware loops: what they send
-        options = Options(timing=False, record_trace=True, requirements=False)
+        options = SimulationOptions(timing=False, record_trace=True, requirements=False)
         trace = replay_trace(tables.machine, trace, options).trace
         assert isinstance(trace, _core.Trace)
     instruction, first, arguments, _ = trace.columns(tables.machine)

@@ -8,7 +8,7 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Operand
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Configure, MoveLeaf, Setting
-from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import Call, Operands, spelled
+from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import CallText, Operands, spelled
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address, minimum
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 
@@ -114,7 +114,7 @@ class Moves(Tiles):
             operands[configure.selector] = number
         return operands
 
-    def call(self, instruction: m.Instruction, operands: Operands) -> Call:
+    def call(self, instruction: m.Instruction, operands: Operands) -> CallText:
         return spelled(self.leaves.accelerator, instruction, operands)
 
     def _move(self, stream: str, leaf: MoveLeaf, pointer: str, row: str, columns: str, rows: str) -> str:

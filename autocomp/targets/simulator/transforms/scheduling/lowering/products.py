@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Part
 from autocomp.targets.simulator.transforms.scheduling.lowering.moves import Moves
-from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import Call, spellings
+from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import CallText, spellings
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address, choice, merged
 
 
@@ -121,7 +121,7 @@ class Products(Moves):
                 lines.append(str(brought[0]))
         return lines
 
-    def _either(self, starts: str, forms: Sequence[list[Call] | None]) -> list[Call]:
+    def _either(self, starts: str, forms: Sequence[list[CallText] | None]) -> list[CallText]:
         """The form that starts or adds to a result, or one that does as its operands say, in all its spellings."""
         starting, adding = forms
         if starts in ("0", "1"):
@@ -134,7 +134,7 @@ class Products(Moves):
                 return choices
         raise NotApplicable("the machine has no product that starts, or adds to, a result")
 
-    def _spellings(self, part: Part, rows: Mapping[str, str], extents: Mapping[str, str]) -> list[Call]:
+    def _spellings(self, part: Part, rows: Mapping[str, str], extents: Mapping[str, str]) -> list[CallText]:
         operands: dict[str, str | int | float] = dict(part.operands)
         for name, word in part.addresses.items():
             operands[name] = address(int(part.operands[name]), self.leaves.product.spaces[word], rows[word])

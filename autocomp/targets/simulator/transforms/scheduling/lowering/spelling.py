@@ -17,7 +17,7 @@ Operands = Mapping[str, str | int | float]  # text of C, or numbers
 
 
 @dataclass(frozen=True)
-class Call:
+class CallText:
     """A call of a form with its arguments as text."""
 
     name: str
@@ -69,19 +69,19 @@ def _parameters(accelerator: m.Accelerator, name: str, count: int) -> tuple[str,
     return tuple(given[p] for p in alias.parameters) if len(given) == len(alias.parameters) else None
 
 
-def spelled(accelerator: m.Accelerator, instruction: m.Instruction, operands: Operands) -> Call:
+def spelled(accelerator: m.Accelerator, instruction: m.Instruction, operands: Operands) -> CallText:
     """A call of an instruction. Raises NotApplicable if no form has these operands."""
     return next(spellings(accelerator, instruction, operands))
 
 
-def spellings(accelerator: m.Accelerator, instruction: m.Instruction, operands: Operands) -> Iterator[Call]:
+def spellings(accelerator: m.Accelerator, instruction: m.Instruction, operands: Operands) -> Iterator[CallText]:
     """The calls of an instruction with these operands, by form. Raises NotApplicable if no form has them."""
     fits = False
     for form in call_forms(accelerator).get(instruction.name, ()):
         fixed = all(operands[name] == value for name, value in form.fixed.items())
         if fixed and {*form.parameters, *form.fixed} == operands.keys():
             fits = True
-            yield Call(form.name, tuple(_text(instruction, name, operands[name]) for name in form.parameters))
+            yield CallText(form.name, tuple(_text(instruction, name, operands[name]) for name in form.parameters))
     if not fits:
         raise NotApplicable(f"no call form of {instruction.name} has the operands that it needs here")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import Call
+from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import CallText
 
 Lines = list[str]
 NOW, NEXT, LAST, THEN = "", "_next", "_last", "_then"  # of a step, the next one, and the blocks before and after
@@ -19,7 +19,7 @@ def minimum(*sides: str) -> str:
     return least
 
 
-def choice(condition: str, one: Sequence[Call], other: Sequence[Call]) -> Lines:
+def choice(condition: str, one: Sequence[CallText], other: Sequence[CallText]) -> Lines:
     """One call or the other: with a conditional operand, if they have a form in common, else by a branch."""
     for a in one:
         for b in other:
@@ -29,7 +29,7 @@ def choice(condition: str, one: Sequence[Call], other: Sequence[Call]) -> Lines:
     return [f"if ({condition}) {{", str(one[0]), "} else {", str(other[0]), "}"]
 
 
-def merged(condition: str, one: Call, other: Call) -> Call | None:
+def merged(condition: str, one: CallText, other: CallText) -> CallText | None:
     """Two calls of one form as one, with a conditional operand where they differ in no more than one; else None."""
     if one.name != other.name or len(one.arguments) != len(other.arguments):
         return None
@@ -39,7 +39,7 @@ def merged(condition: str, one: Call, other: Call) -> Call | None:
     arguments = list(one.arguments)
     for at in differing:
         arguments[at] = f"(({condition}) ? {one.arguments[at]} : {other.arguments[at]})"
-    return Call(one.name, tuple(arguments))
+    return CallText(one.name, tuple(arguments))
 
 
 def address(flags: int, space: m.AddressSpace, row: str) -> str:

@@ -127,7 +127,7 @@ def _counter(statement: ast.For) -> tuple[str, ast.Expression, int] | None:
         return None
     if condition.left != ast.Name(declarator.name):
         return None
-    if isinstance(step, ast.Step) and step.operator == "++":
+    if isinstance(step, ast.Increment) and step.operator == "++":
         return declarator.name, condition.right, 1
     if isinstance(step, ast.Assignment) and step.operator == "+" and isinstance(step.value, ast.IntLiteral):
         return declarator.name, condition.right, step.value.value
@@ -158,7 +158,7 @@ def _read(given: Statements) -> frozenset[str]:
 
 def _changed_by(node: ast.ExpressionStatement) -> str | None:
     change = node.expression
-    if isinstance(change, ast.Step | ast.Assignment) and isinstance(change.target, ast.Name):
+    if isinstance(change, ast.Increment | ast.Assignment) and isinstance(change.target, ast.Name):
         return change.target.name
     return None
 
