@@ -11,7 +11,7 @@ from autocomp.agents.mixed import MixedPlanner
 from autocomp.errors import ConfigError
 from autocomp.targets.planning import Coder, Planner
 from autocomp.targets.protocol import Rules, Target
-from autocomp.targets.rewriting import RewritingCoder
+from autocomp.targets.rewriting import RewritingCoder, rules_of
 
 if TYPE_CHECKING:
     from autocomp.agents.llm import Ensemble, Ledger
@@ -37,11 +37,11 @@ def make_agents(agents: Agents, target: Target, tokens: int | None = None, money
     """
     if not agents.models:
         _check_rules(agents)
-        rules = _rules_of(target)
+        rules = _required_rules(target)
         return AgentPair(rules.planner, rules.coder, "processor")
     _check_models(agents.models, money)
     if agents.fallback == RULES:
-        _rules_of(target)
+        _required_rules(target)
     from autocomp.agents.llm import Ledger, LlmCoder, LlmPlanner, OpenPlanner
 
     ledger = Ledger(tokens, money)
@@ -54,7 +54,9 @@ def make_agents(agents: Agents, target: Target, tokens: int | None = None, money
         planner = LlmPlanner(_ensemble(asked, ledger, gates), agents) if agents.phases == 2 else OpenPlanner(coder.name)
         planners.append((planner, sum(member.weight for member in asked)))
     if len(asked) < len(agents.planner):
-        planners.append((_rules_of(target).planner, sum(member.weight for member in agents.planner if member.is_rules)))
+        planners.append(
+            (_required_rules(target).planner, sum(member.weight for member in agents.planner if member.is_rules))
+        )
     mixed = planners[0][0] if len(planners) == 1 else MixedPlanner(*zip(*planners, strict=True))
     return AgentPair(mixed, coder, "network", ledger)
 
@@ -78,8 +80,8 @@ def _ensemble(members: Sequence[Member], ledger: Ledger, gates: dict[str, Gate])
     return Ensemble([Client(member, ledger, gate(member)) for member in members])
 
 
-def _rules_of(target: Target) -> Rules:
-    rules = target.rules()
+def _required_rules(target: Target) -> Rules:
+    rules = rules_of(target)
     if rules is None:
         raise ConfigError(
             f"the target {target.kind}:{target.name} has no rules agent",

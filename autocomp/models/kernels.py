@@ -10,6 +10,7 @@ from autocomp.search.session import starting_kernel
 from autocomp.serving import known
 from autocomp.targets.evaluation import SCREEN
 from autocomp.targets.protocol import Target
+from autocomp.targets.rewriting import replay
 from autocomp.workload import Workload
 
 NAIVE = "naive"
@@ -35,7 +36,7 @@ def adapted_kernel(workload: Workload, target: Target) -> tuple[str, str]:
     near = precedents_for(workload, target, 1, _warn)
     evaluator = target.evaluator(workload)
     made = [(start, NAIVE)]
-    made += [(step.kernel, f"as {step.record}") for step in target.replay(near, start, workload).steps]
+    made += [(step.kernel, f"as {step.record}") for step in replay(target, near, start, workload).steps]
     screened = [(evaluator.evaluate(text, SCREEN), text, source) for text, source in made]
     rank = target.objective.rank
     ranked = sorted((rank(e.value), n) for n, (e, _, _) in enumerate(screened) if e.correct and e.value is not None)

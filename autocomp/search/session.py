@@ -25,6 +25,7 @@ from autocomp.search.targets import AgentTarget, EvaluationTarget
 from autocomp.targets.conditions import NOMINAL, WorstOf, conditions_of
 from autocomp.targets.planning import GENERATED, Plan, Replay, Replayed
 from autocomp.targets.protocol import Evaluator, Target
+from autocomp.targets.rewriting import replay, rules_of
 from autocomp.workload import fresh_seed
 from autocomp.workload.model import Workload
 
@@ -165,7 +166,7 @@ def make_problem(request: Request, agents: AgentPair, judge_seed: int | None = N
         precedents=request.precedents,
         experience=request.experience,
         account=nullcontext if agents.ledger is None else agents.ledger.on_account_of,
-        fallback=target.rules() if request.agents.fallback == "rules" else None,
+        fallback=rules_of(target) if request.agents.fallback == "rules" else None,
         writes=bool(request.agents.models),
         diagnoses=bool(request.agents.models),  # the rules gain nothing by it: benchmarks/feedback.py, gpu/advice.py
         conditions=conditions if request.options.robust else {},
@@ -190,16 +191,16 @@ def _opening(request: Request, start: str) -> Callable[[], Replay] | None:
     target, workload, precedents = request.target, request.workload, request.precedents
     generated = _generated(workload, target)
     if generated is None:
-        return partial(target.replay, precedents, start, workload) if precedents else None
+        return partial(replay, target, precedents, start, workload) if precedents else None
 
-    def replay() -> Replay:
+    def opening() -> Replay:
         text = "Begin with the generated kernel, in place of the one given."
         first = Replayed("the target", Plan(GENERATED, text), generated, None)
-        replayed = target.replay(precedents, generated, workload) if precedents else Replay()
+        replayed = replay(target, precedents, generated, workload) if precedents else Replay()
         later = (replace(s, parent=0 if s.parent is None else s.parent + 1) for s in replayed.steps)
         return replace(replayed, steps=(first, *later))
 
-    return replay
+    return opening
 
 
 def _generated(workload: Workload, target: Target) -> str | None:
@@ -225,7 +226,7 @@ def judge_of(request: Request) -> Evaluator:
 def strategy_of(request: Request) -> Strategy:
     """The strategy of a request. Raises ConfigError if it is unknown, or does not go with the agents."""
     enumerates = all(member.is_rules for member in request.agents.planner)
-    rules = request.target.rules()
+    rules = rules_of(request.target)
     return make_strategy(request.strategy, request.options, enumerates, dives=rules is None or rules.dives)
 
 

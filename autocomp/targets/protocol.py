@@ -364,15 +364,11 @@ class Target(ABC):
             yield proposal, self.language.fingerprint(changed)
 
     def rules(self) -> Rules | None:
-        """The agents that need no model. By default they carry out transformations by their stated gain; None for a
-        target without transformations."""
-        from autocomp.targets.rewriting import RewritingCoder, RewritingPlanner
+        """The target's own agents that need no model. None for those of `autocomp.targets.rewriting`, which carry out
+        transformations by their stated gain."""
+        return None
 
-        return Rules(RewritingPlanner(), RewritingCoder()) if self.transformations.names else None
-
-    def replay(self, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
-        """The result of applying the plans of earlier schedules to a starting kernel here. Raises KernelError if that
-        does not parse."""
-        from autocomp.targets.rewriting import replay
-
-        return replay(self, precedents, start, workload)
+    def replay(self, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay | None:
+        """The result of applying the plans of earlier schedules to a starting kernel here. None for the way of
+        `autocomp.targets.rewriting`. Raises KernelError if the kernel does not parse."""
+        return None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from autocomp.errors import KernelError, NotApplicable
 from autocomp.targets.distance import distance
+from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import (
     Context,
     Implementation,
@@ -16,11 +16,8 @@ from autocomp.targets.planning import (
     Replay,
     Replayed,
 )
-
-if TYPE_CHECKING:
-    from autocomp.targets.menu import MenuOption
-    from autocomp.targets.protocol import Proposal, Target
-    from autocomp.workload.model import Workload
+from autocomp.targets.protocol import Proposal, Rules, Target
+from autocomp.workload.model import Workload
 
 RULES = "rules"  # the author of plans that need no model
 REUSE = "reuse"  # the author of replayed plans
@@ -84,7 +81,22 @@ def _moves(context: Context) -> Iterator[tuple[float, MenuOption, Proposal, str]
             yield max(0.0, proposal.gain) / value + 0.1 * weight, option, proposal, fingerprint
 
 
+def rules_of(target: Target) -> Rules | None:
+    """A target's own agents that need no model, else those that carry out its transformations; None without any."""
+    own = target.rules()
+    if own is not None or not target.transformations.names:
+        return own
+    return Rules(RewritingPlanner(), RewritingCoder())
+
+
 def replay(target: Target, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
+    """The result of applying the plans of earlier schedules to a starting kernel, in the target's own way if it has
+    one. Raises KernelError if the kernel does not parse."""
+    own = target.replay(precedents, start, workload)
+    return _replayed(target, precedents, start, workload) if own is None else own
+
+
+def _replayed(target: Target, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
     """Apply each precedent's plans in turn, each to what the one before it left: with their parameters where these
     apply, else with the nearest that do. Kernels that two precedents share appear once."""
     steps: list[Replayed] = []
