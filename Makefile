@@ -6,7 +6,7 @@ WORKERS ?= 2
 REPEATABLE := --hypothesis-profile ci  # the same examples each time; pytest without it tries new ones
 CORE := $(wildcard simulator/core/*/*.cpp simulator/core/*/*.hpp)
 FUZZERS := $(wildcard tests/fuzz/*.cpp tests/fuzz/*.hpp)
-HARNESS := $(wildcard autocomp/targets/simulator/rtl/harness/*.cpp autocomp/targets/simulator/rtl/harness/*.hpp)
+HARNESS := $(wildcard autocomp/targets/simulator/rtl/model/harness/*.cpp autocomp/targets/simulator/rtl/model/harness/*.hpp)
 CORE_SOURCES := $(CORE) $(wildcard simulator/core/*/*.inc)
 BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.20" "ninja>=1.11"
 

@@ -15,12 +15,12 @@ from autocomp.errors import AutocompError, ConfigError, KernelError
 from autocomp.schedules import why_none
 from autocomp.schedules.experience import experience_for
 from autocomp.schedules.reuse import precedents_for
-from autocomp.search.folder import RunFolder, new_run_path
-from autocomp.search.journal import Listener
+from autocomp.search.log.folder import RunFolder, new_run_path
+from autocomp.search.log.journal import Listener
+from autocomp.search.log.snapshot import Request, create, restore
 from autocomp.search.options import Options
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means
-from autocomp.search.snapshot import Request, create, restore
 from autocomp.serving import Answer, Match, lookup, lookup_or_adapt, lookup_or_adapt_all
 from autocomp.targets import menu_file, registry
 from autocomp.targets.evaluation import Evaluation, Number, Objective

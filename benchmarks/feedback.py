@@ -18,13 +18,13 @@ from datetime import datetime
 from pathlib import Path
 
 from autocomp.agents.factory import make_agents
-from autocomp.report.run import RunView
+from autocomp.report.runs.run import RunView
 from autocomp.search import Options
 from autocomp.search.executors import make_executor
-from autocomp.search.journal import Journal
+from autocomp.search.log.journal import Journal
+from autocomp.search.log.snapshot import create
 from autocomp.search.search import Search
 from autocomp.search.session import make_problem, strategy_of
-from autocomp.search.snapshot import create
 from benchmarks.searching import NO_PATIENCE, request_for
 
 WORKLOADS = ("gemm_100x70x30", "tiny_gemm")

@@ -35,9 +35,9 @@ from autocomp.schedules.store import all_schedules, record_at
 from autocomp.schedules.verify import workload_of
 from autocomp.search import Options
 from autocomp.search.executors import available_cores
-from autocomp.search.journal import Event
+from autocomp.search.log.journal import Event
+from autocomp.search.log.snapshot import Request
 from autocomp.search.session import Means
-from autocomp.search.snapshot import Request
 from autocomp.targets.evaluation import SCREEN
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.rtl.build import model_of
 from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
+from autocomp.targets.simulator.rtl.model.build import model_of
 from autocomp.workload import Workload
 
 LARGE = 300_000  # cycles: kernels that need more run on the first input set alone

@@ -25,9 +25,9 @@ from autocomp.simulator import _core
 
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.fidelity import LATENCY
-from autocomp.targets.simulator.rtl.build import model_of
 from autocomp.targets.simulator.rtl.laboratory import Laboratory, laboratory
 from autocomp.targets.simulator.rtl.machine import RtlMachine, most_cycles
+from autocomp.targets.simulator.rtl.model.build import model_of
 
 DIM = 16
 LATENCIES = (20, 40, 120)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.fidelity import LATENCY, trace_path
-from autocomp.targets.simulator.rtl.build import model_of
 from autocomp.targets.simulator.rtl.machine import RtlMachine
+from autocomp.targets.simulator.rtl.model.build import model_of
 from autocomp.targets.simulator.trace import parse_trace
 
 FOLDER = Path(__file__).parent / "rtl"

@@ -32,8 +32,8 @@ from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.search import Options, RunFolder, SearchResult
+from autocomp.search.log.snapshot import Request, create, restore
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create, restore
 from autocomp.targets import menu_file
 from autocomp.targets.planning import Precedent
 from autocomp.targets.registry import load_target

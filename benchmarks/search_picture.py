@@ -11,7 +11,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
 from autocomp.report import RunView
-from autocomp.report.search import lineage_table
+from autocomp.report.runs.search import lineage_table
 
 # The picture must not fetch fonts when it is looked at.
 FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace("Fira Code", "ui-monospace")

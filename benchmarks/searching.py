@@ -12,9 +12,9 @@ from autocomp import workload as workloads
 from autocomp.agents.config import Agents
 from autocomp.search import Options, SearchResult
 from autocomp.search.candidate import FAILED
-from autocomp.search.journal import Event, read_events
+from autocomp.search.log.journal import Event, read_events
+from autocomp.search.log.snapshot import Request, create
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
 from autocomp.workload import Workload

@@ -16,8 +16,8 @@ from autocomp.errors import ConfigError, FidelityError
 
 if TYPE_CHECKING:
     from autocomp.targets.simulator.fidelity import Case
-    from autocomp.targets.simulator.rtl.build import RtlModel
     from autocomp.targets.simulator.rtl.differential import Comparison, Deadline, Differential
+    from autocomp.targets.simulator.rtl.model.build import RtlModel
 
 SHOWN = 10  # programs that differ
 
@@ -52,8 +52,8 @@ def compare_with_rtl(
     from autocomp.report.fidelity import AgainstProgress, errors_table, program_line, programs_table, summary
     from autocomp.targets.simulator import isa
     from autocomp.targets.simulator.fidelity import by_group, not_replayed
-    from autocomp.targets.simulator.rtl.build import model_of
     from autocomp.targets.simulator.rtl.differential import Deadline, Differential
+    from autocomp.targets.simulator.rtl.model.build import model_of
 
     if accelerator is None:
         raise ConfigError("--against rtl needs --accelerator", hint="the name that autocomp rtl build was given")

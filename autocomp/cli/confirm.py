@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from autocomp.report.grid import Grid
     from autocomp.search import RunFolder, SearchResult
     from autocomp.search.candidate import Candidate
-    from autocomp.search.snapshot import Request
+    from autocomp.search.log.snapshot import Request
     from autocomp.targets.protocol import Target
-    from autocomp.targets.simulator.rtl.build import RtlModel
     from autocomp.targets.simulator.rtl.evaluator import Confirmation
+    from autocomp.targets.simulator.rtl.model.build import RtlModel
 
 CONFIRMED = 3  # kernels, the fastest by the simulator
 
@@ -39,8 +39,8 @@ class Confirmed:
 
 def checked_model(target: Target) -> RtlModel:
     """The RTL model of a simulated accelerator. Raises ConfigError if the model is missing, or does not fit."""
-    from autocomp.targets.simulator.rtl.build import model_of
-    from autocomp.targets.simulator.rtl.interface import find_interface
+    from autocomp.targets.simulator.rtl.model.build import model_of
+    from autocomp.targets.simulator.rtl.model.interface import find_interface
     from autocomp.targets.simulator.target import accelerator_of
 
     accelerator = accelerator_of(target, "--confirm rtl")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+from autocomp.search.log.snapshot import Request
 from autocomp.search.session import starting_kernel
-from autocomp.search.snapshot import Request
 from autocomp.search.strategies import CONVERSATION
 from autocomp.targets.evaluation import SCREEN
 from autocomp.targets.planning import Context

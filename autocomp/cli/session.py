@@ -21,9 +21,9 @@ from autocomp.cli.over_time import print_shape, shape_of
 from autocomp.data import data_dir, write_atomically
 from autocomp.errors import DeviceError, ModelError
 from autocomp.report import RunView, SearchProgress, make_console, print_paths, print_search
-from autocomp.report.costs import costs_document
 from autocomp.report.evaluation import UTILISATION
-from autocomp.report.runs import comparison, summary_of, with_units
+from autocomp.report.runs.costs import costs_document
+from autocomp.report.runs.listing import comparison, summary_of, with_units
 from autocomp.report.terminal import amount_text
 from autocomp.schedules.experience import remember
 from autocomp.schedules.from_run import record_of
@@ -31,10 +31,10 @@ from autocomp.schedules.store import Store, user_root
 from autocomp.search import RunFolder, SearchResult
 from autocomp.search.budget import Budget
 from autocomp.search.candidate import Candidate
+from autocomp.search.log.snapshot import Request, create
 from autocomp.search.rules_first import after_rules, without_models
 from autocomp.search.search import ROUTINE
 from autocomp.search.session import Means, left_over
-from autocomp.search.snapshot import Request, create
 from autocomp.targets.evaluation import Objective
 from autocomp.workbench.run import run_request
 from autocomp.workload import Workload

@@ -2,9 +2,9 @@
 
 from autocomp.report.evaluation import print_evaluation
 from autocomp.report.over_time import print_over_time
-from autocomp.report.progress import SearchProgress
-from autocomp.report.run import RunView
-from autocomp.report.search import print_paths, print_search
+from autocomp.report.runs.progress import SearchProgress
+from autocomp.report.runs.run import RunView
+from autocomp.report.runs.search import print_paths, print_search
 from autocomp.report.terminal import make_console
 
 __all__ = [

@@ -24,8 +24,8 @@ from autocomp.schedules.record import SIMULATED
 from autocomp.schedules.store import Store, Warn
 from autocomp.search import RunFolder, SearchResult
 from autocomp.search.findings import by_option
-from autocomp.search.folder import MOST_BYTES as MOST_CONFIG
-from autocomp.search.snapshot import Request
+from autocomp.search.log.folder import MOST_BYTES as MOST_CONFIG
+from autocomp.search.log.snapshot import Request
 from autocomp.targets.planning import Experience
 from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload

@@ -10,7 +10,7 @@ from autocomp.schedules.measured import arguments_of, figures, machine_of, opera
 from autocomp.schedules.record import PlanStep, Provenance, ScheduleRecord
 from autocomp.search import SearchResult
 from autocomp.search.candidate import Candidate
-from autocomp.search.snapshot import Request, versions
+from autocomp.search.log.snapshot import Request, versions
 from autocomp.search.targets import plan_document
 from autocomp.targets.conditions import nominal
 from autocomp.targets.planning import LineageStep

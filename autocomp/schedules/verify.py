@@ -15,8 +15,8 @@ from autocomp.data import decode, read_regular
 from autocomp.errors import AutocompError, ConfigError
 from autocomp.schedules.measured import arguments_of, figures, machine_of, operation_of
 from autocomp.schedules.record import PlanStep, ScheduleRecord, from_yaml
+from autocomp.search.log.snapshot import versions
 from autocomp.search.session import starting_kernel
-from autocomp.search.snapshot import versions
 from autocomp.targets.evaluation import SCREEN, Evaluation, Measurement
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target

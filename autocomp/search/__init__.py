@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autocomp.search.candidate import Candidate, History
-    from autocomp.search.folder import RunFolder
+    from autocomp.search.log.folder import RunFolder
     from autocomp.search.options import Options
     from autocomp.search.search import Problem, Search, SearchResult
     from autocomp.search.strategies import BeamSearch
@@ -32,7 +32,7 @@ __all__ = [
 ]
 _MODULES = {
     "candidate": ("Candidate", "History"),
-    "folder": ("RunFolder",),
+    "log.folder": ("RunFolder",),
     "options": ("Options",),
     "search": ("Problem", "Search", "SearchResult"),
     "strategies": ("BeamSearch",),

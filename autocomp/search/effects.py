@@ -12,9 +12,9 @@ from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import DEVICE_FAILED, ERROR, PLAUSIBLE, SKIPPED, WORKER_LOST, Candidate, History
 from autocomp.search.executors import Executor, Lost, Target, TargetCall, run_calls
 from autocomp.search.executors.calls import Key
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import Event, Journal
-from autocomp.search.keys import key_of
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import Event, Journal
+from autocomp.search.log.keys import key_of
 from autocomp.search.targets import (
     AgentCall,
     AgentTarget,

@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 
 from autocomp.errors import AutocompError, CandidateFailure, ConfigError, IsaError, KernelError, RunFolderError
-from autocomp.search.folder import RunFolder
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.snapshot import Request, create, restore
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create, restore
 from autocomp.targets.distance import octaves
 from autocomp.targets.planning import Precedent
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autocomp.agents.config import Agents
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import Listener
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import Listener
+from autocomp.search.log.snapshot import Request
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request
 from autocomp.targets.planning import Precedent
 
 

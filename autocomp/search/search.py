@@ -24,9 +24,9 @@ from autocomp.search.candidate import (
 )
 from autocomp.search.effects import OUT_OF_TIME, Effects
 from autocomp.search.executors import Executor
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import Journal
-from autocomp.search.keys import key_of
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import Journal
+from autocomp.search.log.keys import key_of
 from autocomp.search.options import Options, spent_budget
 from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy
 from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_document

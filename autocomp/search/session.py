@@ -14,11 +14,11 @@ from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.candidate import Candidate
 from autocomp.search.executors import Executor, ThreadExecutor, check_executor, make_executor
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import Journal, Listener
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import Journal, Listener
+from autocomp.search.log.snapshot import Request
 from autocomp.search.options import Options
 from autocomp.search.search import Problem, Search, SearchResult
-from autocomp.search.snapshot import Request
 from autocomp.search.strategies import make_strategy
 from autocomp.search.strategy import Strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget

@@ -12,10 +12,10 @@ from random import Random
 from typing import Any
 
 from autocomp.agents.llm import Ensemble, Ledger, Message
-from autocomp.agents.llm.endpoints.message import ToolCall
-from autocomp.search.keys import key_of
+from autocomp.agents.llm.endpoints.forms.message import ToolCall
+from autocomp.search.log.keys import key_of
+from autocomp.search.log.snapshot import Request
 from autocomp.search.options import spent_budget
-from autocomp.search.snapshot import Request
 from autocomp.targets.planning import Usage
 from autocomp.workbench import reading
 from autocomp.workbench.calling import Callables

@@ -7,11 +7,11 @@ from dataclasses import replace
 from autocomp.agents.config import RULES, Agents
 from autocomp.errors import ConfigError
 from autocomp.search.budget import Budget
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import Listener
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import Listener
+from autocomp.search.log.snapshot import Request
 from autocomp.search.search import SearchResult
 from autocomp.search.session import Means, judge_of, require_true, run_session, strategy_of
-from autocomp.search.snapshot import Request
 from autocomp.search.strategies import CONVERSATION
 from autocomp.workbench.session import Session
 

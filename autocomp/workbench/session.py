@@ -13,12 +13,12 @@ from autocomp.search.budget import Budget
 from autocomp.search.candidate import PENDING, Candidate, History, Step
 from autocomp.search.effects import Effects
 from autocomp.search.executors import make_executor
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import Journal, Listener
-from autocomp.search.keys import key_of
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import Journal, Listener
+from autocomp.search.log.keys import key_of
+from autocomp.search.log.snapshot import Request, check_judge
 from autocomp.search.search import SearchResult
 from autocomp.search.session import granted_options, judge_of, judge_seed, starting_kernel
-from autocomp.search.snapshot import Request, check_judge
 from autocomp.search.strategies import CONVERSATION, OUTSIDE
 from autocomp.search.targets import EvaluationTarget
 from autocomp.targets.planning import Plan

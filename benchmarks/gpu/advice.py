@@ -20,10 +20,10 @@ from autocomp.agents.config import Agents
 from autocomp.agents.factory import make_agents
 from autocomp.search import Options, SearchResult
 from autocomp.search.executors import make_executor
-from autocomp.search.journal import Journal
+from autocomp.search.log.journal import Journal
+from autocomp.search.log.snapshot import Request, create
 from autocomp.search.search import Search
 from autocomp.search.session import make_problem, strategy_of
-from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
 from autocomp.targets.triton.transformations import SEQUENCE

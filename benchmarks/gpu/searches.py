@@ -14,9 +14,9 @@ from pathlib import Path
 
 from autocomp.agents.config import Agents
 from autocomp.search import Options, RunFolder
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
+from autocomp.search.log.snapshot import Request, create
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
 from benchmarks.gpu.rows import ROWS, row

@@ -21,8 +21,8 @@ from autocomp.schedules.record import ScheduleRecord
 from autocomp.schedules.reuse import precedents_for
 from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.search import Options, RunFolder
+from autocomp.search.log.snapshot import Request, create, restore
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create, restore
 from autocomp.targets import menu_file
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target

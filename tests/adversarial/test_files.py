@@ -15,8 +15,8 @@ from autocomp import workload as workloads
 from autocomp.agents.config import Agents
 from autocomp.cli.entry import autocomp
 from autocomp.search import Options
+from autocomp.search.log.snapshot import Request, create
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
 

@@ -73,7 +73,7 @@ OF_CYCLES = {
         *("cli/commands/simulate.py", "cli/explanation.py"),
     ),
     "in examples of a unit, and objectives by their names": (
-        *("targets/evaluation.py", "cli/options.py", "cli/completion.py", "report/runs.py"),
+        *("targets/evaluation.py", "cli/options.py", "cli/completion.py", "report/runs/listing.py"),
     ),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from click.testing import Result
 
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
 
 Command = Callable[..., Result]
 

@@ -6,9 +6,9 @@ import json
 from functools import cache
 
 from autocomp.agents.llm.edits import EditError, apply_edits, parse_edits
-from autocomp.agents.llm.endpoints import responses
-from autocomp.agents.llm.endpoints.answer import MalformedAnswerError
-from autocomp.agents.llm.endpoints.chat import parse_completion, parse_stream
+from autocomp.agents.llm.endpoints.forms import responses
+from autocomp.agents.llm.endpoints.forms.answer import MalformedAnswerError
+from autocomp.agents.llm.endpoints.forms.chat import parse_completion, parse_stream
 from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
 from autocomp.targets import menu_file
 from autocomp.targets.menu import Menu

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from autocomp import workload as workloads
-from autocomp.agents.llm.endpoints.answer import Answer
 from autocomp.agents.llm.endpoints.cache import AnswerCache
+from autocomp.agents.llm.endpoints.forms.answer import Answer
 from autocomp.data import data_dir
 from autocomp.export import of_record
 from autocomp.schedules.index import INDEX

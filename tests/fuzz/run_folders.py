@@ -16,10 +16,10 @@ from autocomp.agents.config import Agents
 from autocomp.report import RunView, make_console, print_search
 from autocomp.report.page.document import run_document
 from autocomp.report.page.html import render
-from autocomp.report.runs import comparison, listing, summary_of
+from autocomp.report.runs.listing import comparison, listing, summary_of
 from autocomp.search import Options, RunFolder
+from autocomp.search.log.snapshot import Request, create, granted, restore
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create, granted, restore
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
 

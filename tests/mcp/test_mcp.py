@@ -22,10 +22,10 @@ from autocomp.cli.entry import autocomp
 from autocomp.cli.session import keep
 from autocomp.errors import RunFolderError
 from autocomp.mcp.server import make_server
-from autocomp.report.run import RunView
+from autocomp.report.runs.run import RunView
 from autocomp.search import Options
-from autocomp.search.folder import RunFolder
-from autocomp.search.snapshot import Request, create, restore
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.snapshot import Request, create, restore
 from autocomp.targets.menu import Menu
 from autocomp.targets.registry import load_target
 from autocomp.workbench.calling import Callables

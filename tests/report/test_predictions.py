@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autocomp.report import RunView
-from autocomp.report.predictions import Prediction, calibrations, predictions, rank_correlation
+from autocomp.report.runs.predictions import Prediction, calibrations, predictions, rank_correlation
 
 VALUES = st.lists(st.integers(1, 50), min_size=3, max_size=12)
 

@@ -14,7 +14,7 @@ from toy_search import Toy, ToyEvaluator
 
 from autocomp.report import RunView, SearchProgress, make_console, print_evaluation, print_over_time, print_search
 from autocomp.report.terminal import SPARKS, PlainConsole
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
 from autocomp.search.options import Options
 from autocomp.targets.evaluation import Evidence, LineCost
 from autocomp.targets.profile import OverTime, UnitProfile

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from autocomp.cli.entry import autocomp
-from autocomp.report import RunView, trackers
+from autocomp.report import RunView
+from autocomp.report.runs import trackers
 from autocomp.search import RunFolder
 
 

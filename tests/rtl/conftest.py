@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autocomp.targets.simulator.rtl.build import RtlModel, build
+from autocomp.targets.simulator.rtl.model.build import RtlModel, build
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIER = Path(__file__).parent / "copier"

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.rtl.build import RtlModel, build
 from autocomp.targets.simulator.rtl.machine import RtlMachine
+from autocomp.targets.simulator.rtl.model.build import RtlModel, build
 
 from .conftest import ROOT
 from .programs import BYTES, programs

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.rtl.build import RtlModel, use_for
 from autocomp.targets.simulator.rtl.differential import RESULTS, Differential
+from autocomp.targets.simulator.rtl.model.build import RtlModel, use_for
 
 from .conftest import COPIER
 

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.rtl.build import RtlModel, build
-from autocomp.targets.simulator.rtl.driver import reset
-from autocomp.targets.simulator.rtl.interface import begin, find_interface
-from autocomp.targets.simulator.rtl.native import EncodedCommands, MemoryConditions, NativeDriver, RtlRun, Strays
-from autocomp.targets.simulator.rtl.pyverilator_driver import open_pyverilator
+from autocomp.targets.simulator.rtl.model.build import RtlModel, build
+from autocomp.targets.simulator.rtl.model.driver import reset
+from autocomp.targets.simulator.rtl.model.interface import begin, find_interface
+from autocomp.targets.simulator.rtl.model.native import EncodedCommands, MemoryConditions, NativeDriver, RtlRun, Strays
+from autocomp.targets.simulator.rtl.model.pyverilator_driver import open_pyverilator
 
 from .conftest import COPIER
 

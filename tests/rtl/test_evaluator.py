@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from autocomp import workload
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate.compiled import compile_kernel
-from autocomp.targets.simulator.rtl.build import RtlModel, use_for
 from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
+from autocomp.targets.simulator.rtl.model.build import RtlModel, use_for
 from autocomp.targets.simulator.start.naive import starting_kernel
 
 from .conftest import COPIER

@@ -9,8 +9,8 @@ import pytest
 
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.rtl.interface import find_interface
-from autocomp.targets.simulator.rtl.ports import Port
+from autocomp.targets.simulator.rtl.model.interface import find_interface
+from autocomp.targets.simulator.rtl.model.ports import Port
 
 PORTS = Path(__file__).resolve().parents[2] / "benchmarks" / "rtl" / "gemmini_ports.md"
 

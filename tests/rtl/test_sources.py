@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.rtl.macros import macro_module, read_macros
-from autocomp.targets.simulator.rtl.ports import Port, read_ports
-from autocomp.targets.simulator.rtl.sources import find_sources
+from autocomp.targets.simulator.rtl.model.macros import macro_module, read_macros
+from autocomp.targets.simulator.rtl.model.ports import Port, read_ports
+from autocomp.targets.simulator.rtl.model.sources import find_sources
 
 
 def write(folder: Path, **files: str) -> Path:

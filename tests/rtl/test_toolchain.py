@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.rtl.toolchain import call, find_toolchain
+from autocomp.targets.simulator.rtl.model.toolchain import call, find_toolchain
 
 
 @pytest.fixture

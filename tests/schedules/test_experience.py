@@ -19,8 +19,8 @@ from autocomp.schedules.experience import MOST_RUNS, all_experience, experience_
 from autocomp.schedules.store import Store
 from autocomp.search import RunFolder, SearchResult
 from autocomp.search.candidate import Candidate, History, Step
+from autocomp.search.log.snapshot import Request, create, restore
 from autocomp.search.options import Options
-from autocomp.search.snapshot import Request, create, restore
 from autocomp.targets.evaluation import Evaluation, Measurement, Objective, StageVerdict
 from autocomp.targets.menu import Menu, MenuOption
 from autocomp.targets.planning import Context, Experience, Plan, Usage

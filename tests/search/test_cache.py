@@ -14,7 +14,7 @@ from autocomp import workload as workloads
 from autocomp.data import cache_folder
 from autocomp.report import RunView
 from autocomp.search.cache import EvaluationCache, scope_of
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
 from autocomp.targets.registry import load_target
 
 DOCUMENT = {"evaluation": {"cycles": 7}}

@@ -13,10 +13,10 @@ from toy_search import SMALL, Toy, ToyCoder, ToyEvaluator, ToyPlanner, ToyTarget
 from autocomp import workload as workloads
 from autocomp.agents.config import Agents
 from autocomp.errors import ConfigError
-from autocomp.report.run import RunView
+from autocomp.report.runs.run import RunView
 from autocomp.search import Options, Problem
+from autocomp.search.log.snapshot import Request, create, restore
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create, restore
 from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget
 from autocomp.targets.conditions import conditions_of
 from autocomp.targets.evaluation import PHASES, Evaluation, Measurement, Objective, Phase

@@ -17,7 +17,7 @@ from toy_search import Toy, Worker, summary
 
 from autocomp.errors import ConfigError
 from autocomp.search.executors import Executor, Lost, Target, TargetCall, make_executor, run_calls
-from autocomp.search.journal import Event, read_events
+from autocomp.search.log.journal import Event, read_events
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]  # the cluster's own
 

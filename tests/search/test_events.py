@@ -17,7 +17,7 @@ from toy_search import WORDS, Toy
 from autocomp.errors import RunFolderError
 from autocomp.report import RunView
 from autocomp.search import Options, RunFolder
-from autocomp.search.journal import Journal, read_events
+from autocomp.search.log.journal import Journal, read_events
 
 Events = list[dict[str, Any]]
 Edit = Callable[[Events], object]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autocomp.search.keys import PARTS, form_of, is_key, key_of
+from autocomp.search.log.keys import PARTS, form_of, is_key, key_of
 
 PACKAGE = Path(__file__).resolve().parents[2] / "autocomp"
 KINDS = st.sampled_from(sorted(PARTS))

@@ -12,7 +12,7 @@ from toy_search import NAIVE, SMALL, Toy, summary
 
 from autocomp import workload
 from autocomp.search import Problem
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
 from autocomp.search.strategies import STRATEGIES
 from autocomp.targets.distance import distance
 from autocomp.targets.planning import LineageStep, Plan, Precedent, Replay, Replayed

@@ -18,7 +18,7 @@ from toy_search import WORDS, Toy, summary
 
 from autocomp.errors import RunFolderError
 from autocomp.search import Options, RunFolder
-from autocomp.search.journal import Journal, read_events
+from autocomp.search.log.journal import Journal, read_events
 from autocomp.search.strategies import STRATEGIES
 
 KILLS = 3

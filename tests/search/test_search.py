@@ -13,7 +13,7 @@ from toy_search import NAIVE, SMALL, STAGES, Toy, ToyCoder, ToyPlanner, canonica
 from autocomp.errors import CandidateFailure, ConfigError, KernelError
 from autocomp.search import Options, Problem
 from autocomp.search.executors import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
 from autocomp.search.search import KNOWN
 from autocomp.search.strategies import STRATEGIES
 from autocomp.targets.evaluation import Evaluation, Evidence

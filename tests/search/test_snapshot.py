@@ -12,8 +12,8 @@ from autocomp import workload
 from autocomp.agents.config import Agents
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.search import Options, RunFolder
-from autocomp.search.folder import new_run_path
-from autocomp.search.snapshot import Request, create, restore, version_changes
+from autocomp.search.log.folder import new_run_path
+from autocomp.search.log.snapshot import Request, create, restore, version_changes
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
 

@@ -14,7 +14,7 @@ from typing import Any
 from autocomp.search import Options, Problem, RunFolder, Search, SearchResult
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.executors import Executor, InlineExecutor
-from autocomp.search.journal import Journal, Listener
+from autocomp.search.log.journal import Journal, Listener
 from autocomp.search.strategies import make_strategy
 from autocomp.search.targets import AgentTarget, EvaluationTarget
 from autocomp.targets.evaluation import (

@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from autocomp.cli.entry import autocomp
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
 
 FASTEST = {"rows": 16, "columns": 16, "beads": 4}
 SMALL = ("--beam", "2", "--plans", "3", "--steps", "8", "--dropout", "0", "--reuse", "0")

@@ -12,7 +12,7 @@ from autocomp.cli.entry import autocomp
 from autocomp.data import data_dir
 from autocomp.errors import TrustError
 from autocomp.search import RunFolder
-from autocomp.search.snapshot import restore
+from autocomp.search.log.snapshot import restore
 
 SHIPPED = data_dir("workloads")
 WORKLOAD = (SHIPPED / "tiny_add.yaml").read_text().replace("tiny_add.", "mine.")

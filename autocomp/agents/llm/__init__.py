@@ -4,8 +4,8 @@ from autocomp.agents.llm.coder import LlmCoder
 from autocomp.agents.llm.endpoints.client import Client
 from autocomp.agents.llm.endpoints.endpoint import Endpoint, parse_spec
 from autocomp.agents.llm.endpoints.ensemble import Ensemble
+from autocomp.agents.llm.endpoints.forms.message import Message
 from autocomp.agents.llm.endpoints.ledger import Ledger
-from autocomp.agents.llm.endpoints.message import Message
 from autocomp.agents.llm.planner import LlmPlanner, OpenPlanner
 from autocomp.agents.llm.prompts import Asked, render_prompt
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.agents.config import Agents, Member
-from autocomp.agents.llm.endpoints.message import Message
+from autocomp.agents.llm.endpoints.forms.message import Message
 from autocomp.agents.llm.endpoints.tokens import estimate_prompt, estimate_tokens, tokenizer
 from autocomp.agents.llm.moves import moves
 from autocomp.agents.llm.planner import planning_question, templates_of

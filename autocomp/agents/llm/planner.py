@@ -11,7 +11,7 @@ from autocomp.agents.config import Agents
 from autocomp.agents.llm.endpoints.asking import Schema
 from autocomp.agents.llm.endpoints.client import Client
 from autocomp.agents.llm.endpoints.ensemble import Ensemble, Reply
-from autocomp.agents.llm.endpoints.message import Message
+from autocomp.agents.llm.endpoints.forms.message import Message
 from autocomp.agents.llm.moves import Move, moves
 from autocomp.agents.llm.parsing import parse_avenues, parse_plans, parse_selection
 from autocomp.agents.llm.prompts import Asked, Phase, render_prompt, shown_population

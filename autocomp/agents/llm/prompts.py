@@ -13,7 +13,7 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from autocomp.agents.llm.edits import DIVIDER, REPLACE, SEARCH
-from autocomp.agents.llm.endpoints.message import Message
+from autocomp.agents.llm.endpoints.forms.message import Message
 from autocomp.agents.llm.feedback import annotated, feedback, numbered
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.agents.llm.offers import offers

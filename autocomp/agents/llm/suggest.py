@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from autocomp.agents.llm.endpoints.ensemble import Ensemble
-from autocomp.agents.llm.endpoints.message import Message
+from autocomp.agents.llm.endpoints.forms.message import Message
 from autocomp.agents.llm.parsing import json_documents
 from autocomp.agents.llm.prompts import render_template
 from autocomp.errors import ConfigError, ModelError

@@ -29,8 +29,8 @@ from autocomp.search.options import Options
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
     from autocomp.search.explore import Point
+    from autocomp.search.log.snapshot import Request
     from autocomp.search.session import Means
-    from autocomp.search.snapshot import Request
     from autocomp.targets.planning import Precedent
     from autocomp.targets.protocol import Target
 
@@ -208,7 +208,7 @@ def _requests(
     objective: str,
 ) -> Iterator[Request]:
     """The searches at a point, each made as it is asked for."""
-    from autocomp.search.snapshot import Request
+    from autocomp.search.log.snapshot import Request
     from autocomp.targets.menu_file import for_target
 
     for name in workloads:

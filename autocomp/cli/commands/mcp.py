@@ -50,8 +50,8 @@ def mcp(
     from autocomp.cli.session import keep
     from autocomp.errors import ConfigError
     from autocomp.mcp.server import serve
-    from autocomp.search.folder import RunFolder, new_run_path
-    from autocomp.search.snapshot import Request, create, restore
+    from autocomp.search.log.folder import RunFolder, new_run_path
+    from autocomp.search.log.snapshot import Request, create, restore
     from autocomp.search.strategies import OUTSIDE
     from autocomp.targets.menu_file import for_target
     from autocomp.workbench.session import Session

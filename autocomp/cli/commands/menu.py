@@ -82,9 +82,9 @@ def suggest(
     from autocomp.agents.llm.planner import templates_of
     from autocomp.agents.llm.suggest import suggest_options, to_yaml
     from autocomp.report import RunView
-    from autocomp.report.attempts import attempts, run_facts
+    from autocomp.report.runs.attempts import attempts, run_facts
     from autocomp.search import RunFolder
-    from autocomp.search.snapshot import restore
+    from autocomp.search.log.snapshot import restore
 
     if not agents.models:
         raise ConfigError("the rules propose no options", hint="name a model: --planner-model openai:MODEL[@BASE_URL]")

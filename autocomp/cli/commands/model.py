@@ -148,9 +148,9 @@ def _searcher(
     from autocomp.schedules.reuse import precedents_for
     from autocomp.search import Options
     from autocomp.search.executors import available_cores
-    from autocomp.search.folder import new_run_path
+    from autocomp.search.log.folder import new_run_path
+    from autocomp.search.log.snapshot import Request, create
     from autocomp.search.session import Means, run_session
-    from autocomp.search.snapshot import Request, create
     from autocomp.targets.menu_file import for_target
 
     console = make_console(sys.stderr, plain)

@@ -29,7 +29,7 @@ from autocomp.errors import KernelError
 
 if TYPE_CHECKING:
     from autocomp.agents.config import Agents
-    from autocomp.agents.llm.endpoints.message import Message
+    from autocomp.agents.llm.endpoints.forms.message import Message
     from autocomp.agents.llm.prompts import Asked, Phase
     from autocomp.targets.planning import Context
     from autocomp.targets.protocol import Target

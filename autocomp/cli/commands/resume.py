@@ -53,7 +53,7 @@ def resume(
     from autocomp.schedules.store import Store, user_root
     from autocomp.search import RunFolder
     from autocomp.search.budget import Budget
-    from autocomp.search.snapshot import check_judge, granted, restore, version_changes
+    from autocomp.search.log.snapshot import check_judge, granted, restore, version_changes
 
     runs_left = [(folder, granted(restore(folder, trust), folder, agents)) for folder in map(RunFolder.open, runs)]
     for folder, request in runs_left:

@@ -11,7 +11,7 @@ import click
 from autocomp.cli.options import CommandGroup, output_options, path_option, print_json
 
 if TYPE_CHECKING:
-    from autocomp.targets.simulator.rtl.build import RtlModel
+    from autocomp.targets.simulator.rtl.model.build import RtlModel
 
 
 @click.group(cls=CommandGroup)
@@ -35,9 +35,9 @@ def build(
     """
     from autocomp.report import make_console
     from autocomp.targets.simulator import isa
-    from autocomp.targets.simulator.rtl.build import build as build_model
-    from autocomp.targets.simulator.rtl.build import use_for
-    from autocomp.targets.simulator.rtl.interface import find_interface
+    from autocomp.targets.simulator.rtl.model.build import build as build_model
+    from autocomp.targets.simulator.rtl.model.build import use_for
+    from autocomp.targets.simulator.rtl.model.interface import find_interface
 
     machine = isa.load(accelerator, {}, paths)
     console = make_console(sys.stderr if as_json else sys.stdout, plain or as_json)
@@ -61,7 +61,7 @@ def build(
 def list_(as_json: bool, plain: bool) -> None:
     """List the models that accelerators have."""
     from autocomp.report import make_console
-    from autocomp.targets.simulator.rtl.build import models
+    from autocomp.targets.simulator.rtl.model.build import models
 
     built = models()
     if as_json:

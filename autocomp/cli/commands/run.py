@@ -104,8 +104,8 @@ def run(
 def _judge(evaluator: str | None, target: Target, workload: Workload, source_name: str) -> Evaluator:
     if evaluator is None:
         return target.evaluator(workload, source_name)
-    from autocomp.targets.simulator.rtl.build import model_of
     from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
+    from autocomp.targets.simulator.rtl.model.build import model_of
     from autocomp.targets.simulator.target import accelerator_of
 
     accelerator = accelerator_of(target, "--evaluator rtl")
@@ -114,7 +114,7 @@ def _judge(evaluator: str | None, target: Target, workload: Workload, source_nam
 
 def document(evaluation: Evaluation) -> dict[str, Any]:
     """An evaluation as --json prints it; times in seconds; names of figures end in their unit."""
-    from autocomp.report.runs import with_units
+    from autocomp.report.runs.listing import with_units
 
     evidence, bound = evaluation.evidence, evaluation.bound
     figures = evidence.figures

@@ -12,7 +12,7 @@ from autocomp.cli.options import CommandGroup, output_options, print_json, say, 
 from autocomp.errors import RunFolderError
 
 if TYPE_CHECKING:
-    from autocomp.report.runs import RunSummary
+    from autocomp.report.runs.listing import RunSummary
 
 
 @click.group(cls=CommandGroup)
@@ -33,7 +33,7 @@ def runs() -> None:
 def list_(folder: Path, as_json: bool, plain: bool) -> None:
     """List the runs in a folder, and in the folders directly below it, oldest first."""
     from autocomp.report import make_console
-    from autocomp.report.runs import listing, summary_document
+    from autocomp.report.runs.listing import listing, summary_document
 
     files = [*folder.glob("config.json"), *folder.glob("*/config.json"), *folder.glob("*/*/config.json")]
     summaries = sorted(
@@ -53,7 +53,7 @@ def list_(folder: Path, as_json: bool, plain: bool) -> None:
 def show(run: Path, as_json: bool, plain: bool) -> None:
     """Show the run in the folder RUN: its lineage, what did not work, how it ended."""
     from autocomp.report import RunView, make_console, print_search
-    from autocomp.report.runs import listing, summary_document, summary_of
+    from autocomp.report.runs.listing import listing, summary_document, summary_of
     from autocomp.search import RunFolder
 
     folder = RunFolder.open(run)
@@ -75,7 +75,7 @@ def show(run: Path, as_json: bool, plain: bool) -> None:
 def compare(folders: tuple[Path, ...], as_json: bool, plain: bool) -> None:
     """Compare runs: results, evaluations, time, and the options that led to the best kernel of each."""
     from autocomp.report import make_console
-    from autocomp.report.runs import comparison, summary_document, summary_of
+    from autocomp.report.runs.listing import comparison, summary_document, summary_of
     from autocomp.search import RunFolder
 
     summaries = [summary_of(RunFolder.open(folder)) for folder in folders]
@@ -102,7 +102,7 @@ def track(folders: tuple[Path, ...], tracker: str, output: Path, as_json: bool, 
 
     Nothing leaves this computer unless MLFLOW_TRACKING_URI or WANDB_MODE says so.
     """
-    from autocomp.report.trackers import track as copied
+    from autocomp.report.runs.trackers import track as copied
     from autocomp.search import RunFolder
 
     shown = {str(folder): copied(RunFolder.open(folder), tracker, output) for folder in folders}
@@ -115,7 +115,7 @@ def track(folders: tuple[Path, ...], tracker: str, output: Path, as_json: bool, 
 
 def _summary(path: Path) -> RunSummary | None:
     """The summary of a run, or None with a warning where the folder is damaged."""
-    from autocomp.report.runs import summary_of
+    from autocomp.report.runs.listing import summary_of
     from autocomp.search import RunFolder
 
     try:

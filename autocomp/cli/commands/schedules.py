@@ -263,7 +263,7 @@ def gc(dry_run: bool, as_json: bool) -> None:
 
 def _document(stored: Stored) -> dict[str, Any]:
     """A schedule as --json lists it; the value's name is its unit."""
-    from autocomp.report.runs import with_units
+    from autocomp.report.runs.listing import with_units
     from autocomp.targets.evaluation import Objective
 
     entry = dict(vars(stored.entry))

@@ -86,8 +86,8 @@ def search(
     from autocomp.schedules.reuse import precedents_for
     from autocomp.schedules.store import Store, user_root
     from autocomp.search.budget import Budget
-    from autocomp.search.folder import new_run_path
-    from autocomp.search.snapshot import Request, create
+    from autocomp.search.log.folder import new_run_path
+    from autocomp.search.log.snapshot import Request, create
     from autocomp.targets.conditions import conditions_of
     from autocomp.targets.menu_file import for_target
     from autocomp.workbench.run import check_strategy

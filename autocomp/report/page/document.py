@@ -8,13 +8,13 @@ from dataclasses import asdict
 from typing import Any
 
 from autocomp.errors import CandidateFailure, KernelError, RunFolderError
-from autocomp.report.costs import costs_document
 from autocomp.report.page.exchanges import exchanges_document
-from autocomp.report.run import RunView
-from autocomp.report.runs import summary_of
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import Event, read_events
-from autocomp.search.snapshot import Request, restore
+from autocomp.report.runs.costs import costs_document
+from autocomp.report.runs.listing import summary_of
+from autocomp.report.runs.run import RunView
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import Event, read_events
+from autocomp.search.log.snapshot import Request, restore
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.profile import Recorded
 from autocomp.targets.serial import from_document, to_document

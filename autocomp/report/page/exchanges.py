@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from autocomp.search.exchanges import Exchange
-from autocomp.search.folder import RunFolder
-from autocomp.search.keys import is_key
+from autocomp.search.log.exchanges import Exchange
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.keys import is_key
 
 MOST_SAID = 32_000_000  # characters of prompts and answers in a page, where they compress well
 SHOWN = ("model", "outcome", "text", "messages")

@@ -11,9 +11,9 @@ from typing import Any
 from autocomp.errors import AutocompError, RunFolderError
 from autocomp.report.page.document import Profiles, run_document
 from autocomp.report.page.html import packed, render
-from autocomp.report.run import RunView
-from autocomp.search.folder import RunFolder
-from autocomp.search.snapshot import restore
+from autocomp.report.runs.run import RunView
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.snapshot import restore
 
 LOOPBACK = "127.0.0.1"
 

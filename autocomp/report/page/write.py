@@ -8,9 +8,9 @@ from pathlib import Path
 from autocomp.data import write_output
 from autocomp.report.page.document import Profiles, profiles_of, run_document, worth_a_profile
 from autocomp.report.page.html import render
-from autocomp.report.run import RunView
-from autocomp.search.folder import RunFolder
-from autocomp.search.snapshot import restore
+from autocomp.report.runs.run import RunView
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.snapshot import restore
 
 
 def write_page(folder: RunFolder, output: Path, profiles: int = 4, wanted: Sequence[int] = ()) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from autocomp.agents.config import Member, Price
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.endpoints.chat import parse_completion
+from autocomp.agents.llm.endpoints.forms.chat import parse_completion
 
 from .conftest import Reply, ScriptedServer
 

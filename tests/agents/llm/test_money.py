@@ -11,9 +11,9 @@ import pytest
 from autocomp.agents.config import Agents, Member, Price
 from autocomp.agents.llm.forecast import Shape, forecast
 from autocomp.report import RunView
-from autocomp.report.costs import costs_document
 from autocomp.report.page.document import run_document
-from autocomp.report.run import phase_of
+from autocomp.report.runs.costs import costs_document
+from autocomp.report.runs.run import phase_of
 from autocomp.search import RunFolder
 from autocomp.targets.planning import Context
 

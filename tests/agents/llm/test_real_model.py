@@ -25,9 +25,9 @@ from autocomp import workload as workloads
 from autocomp.agents.config import Agents, Member
 from autocomp.search import Options
 from autocomp.search.executors import available_cores
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
+from autocomp.search.log.snapshot import Request, create
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
 from autocomp.targets.menu import Menu
 from autocomp.targets.simulator import isa

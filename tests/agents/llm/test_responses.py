@@ -10,13 +10,13 @@ import pytest
 
 from autocomp.agents.config import Member, Price
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.endpoints import chat
-from autocomp.agents.llm.endpoints.answer import MalformedAnswerError
-from autocomp.agents.llm.endpoints.message import ToolCall
-from autocomp.agents.llm.endpoints.responses import parse
+from autocomp.agents.llm.endpoints.forms import chat
+from autocomp.agents.llm.endpoints.forms.answer import MalformedAnswerError
+from autocomp.agents.llm.endpoints.forms.message import ToolCall
+from autocomp.agents.llm.endpoints.forms.responses import parse
 from autocomp.errors import ModelError
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import read_events
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import read_events
 
 from .conftest import KEY, Reply, Request, Run, ScriptedServer, failure
 

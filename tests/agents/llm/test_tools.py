@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from autocomp.agents.llm import Client, Message
-from autocomp.agents.llm.endpoints.chat import parse_completion, parse_stream
-from autocomp.agents.llm.endpoints.message import ToolCall
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import read_events
+from autocomp.agents.llm.endpoints.forms.chat import parse_completion, parse_stream
+from autocomp.agents.llm.endpoints.forms.message import ToolCall
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import read_events
 from autocomp.workbench.conversation import MOST_IDLE
 
 from .conftest import Reply, Request, Run, ScriptedServer, completion, failure

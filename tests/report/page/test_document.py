@@ -17,7 +17,7 @@ from autocomp.report.page import document as documents
 from autocomp.report.page import write_page
 from autocomp.report.page.document import Profiles, run_document
 from autocomp.search import RunFolder
-from autocomp.search.snapshot import restore
+from autocomp.search.log.snapshot import restore
 from autocomp.targets.simulator.profile import record
 from autocomp.targets.simulator.profile import spans as timelines
 

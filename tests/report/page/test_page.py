@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from autocomp.report.page import write_page
 from autocomp.search import RunFolder
-from autocomp.search.journal import read_events
+from autocomp.search.log.journal import read_events
 
 pytestmark = pytest.mark.browser
 

@@ -15,8 +15,8 @@ from autocomp.agents.config import Agents
 from autocomp.cli.entry import autocomp
 from autocomp.errors import ConfigError, DeviceError
 from autocomp.search import Options, SearchResult
+from autocomp.search.log.snapshot import Request, create
 from autocomp.search.session import Means, run_session
-from autocomp.search.snapshot import Request, create
 from autocomp.targets import menu_file
 from autocomp.targets.registry import load_target
 from autocomp.targets.triton.connection import Host, pool_of

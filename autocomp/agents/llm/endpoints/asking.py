@@ -8,7 +8,7 @@ from typing import Any
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm.endpoints.endpoint import Endpoint
-from autocomp.agents.llm.endpoints.message import Message
+from autocomp.agents.llm.endpoints.forms.message import Message
 
 Schema = Mapping[str, Any]
 

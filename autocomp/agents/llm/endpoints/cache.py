@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from autocomp.agents.llm.endpoints.answer import Answer, Outcome
-from autocomp.agents.llm.endpoints.message import ToolCall
+from autocomp.agents.llm.endpoints.forms.answer import Answer, Outcome
+from autocomp.agents.llm.endpoints.forms.message import ToolCall
 from autocomp.data import write_atomically
 from autocomp.targets.planning import Usage
 

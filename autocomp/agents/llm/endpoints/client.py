@@ -12,14 +12,14 @@ from typing import Any
 import tenacity
 
 from autocomp.agents.config import Member
-from autocomp.agents.llm.endpoints.answer import Answer
 from autocomp.agents.llm.endpoints.asking import Asking, Schema
 from autocomp.agents.llm.endpoints.cache import AnswerCache, request_key
 from autocomp.agents.llm.endpoints.endpoint import parse_spec
-from autocomp.agents.llm.endpoints.form import form_of
+from autocomp.agents.llm.endpoints.forms.answer import Answer
+from autocomp.agents.llm.endpoints.forms.form import form_of
+from autocomp.agents.llm.endpoints.forms.message import Message
 from autocomp.agents.llm.endpoints.gate import Gate
 from autocomp.agents.llm.endpoints.ledger import Ledger
-from autocomp.agents.llm.endpoints.message import Message
 from autocomp.agents.llm.endpoints.tokens import estimate_prompt, estimate_tokens
 from autocomp.agents.llm.endpoints.transport import (
     EndpointRefusalError,

@@ -11,8 +11,8 @@ from typing import Any
 from autocomp.agents.llm.endpoints.asking import Schema
 from autocomp.agents.llm.endpoints.bandit import shares
 from autocomp.agents.llm.endpoints.client import Client
+from autocomp.agents.llm.endpoints.forms.message import Message, ToolCall
 from autocomp.agents.llm.endpoints.ledger import BudgetSpentError
-from autocomp.agents.llm.endpoints.message import Message, ToolCall
 from autocomp.agents.llm.endpoints.transport import EndpointRefusalError
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from autocomp.agents.llm.endpoints.message import Message
+from autocomp.agents.llm.endpoints.forms.message import Message
 
 _PIECE = re.compile(r"[A-Za-z]+|[0-9]+|\n\s*|[^\sA-Za-z0-9]+|[^\S\n]{2,}")
 _LETTERS, _DIGITS, _MARKS = 7, 2, 2  # characters of one token: of words, numbers, punctuation

@@ -16,10 +16,10 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from autocomp.agents.config import Member
-from autocomp.agents.llm.endpoints.answer import Answer, MalformedAnswerError, writable
 from autocomp.agents.llm.endpoints.endpoint import Endpoint, api_key, redacted
 from autocomp.agents.llm.endpoints.exchange import Exchange, HttpFailureError, check_status
-from autocomp.agents.llm.endpoints.form import form_of
+from autocomp.agents.llm.endpoints.forms.answer import Answer, MalformedAnswerError, writable
+from autocomp.agents.llm.endpoints.forms.form import form_of
 from autocomp.errors import ModelError
 
 if TYPE_CHECKING:

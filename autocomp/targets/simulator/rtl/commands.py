@@ -13,7 +13,7 @@ from autocomp.targets.simulator.isa.language.encoding import command_words
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, tensor_number
-from autocomp.targets.simulator.rtl.native import EncodedCommands
+from autocomp.targets.simulator.rtl.model.native import EncodedCommands
 
 FIRST_ADDRESS = 0x8000_0000  # where generators put main memory
 PAGE = 4096

@@ -13,9 +13,9 @@ import numpy as np
 from autocomp.errors import ConfigError
 from autocomp.simulator import SimulationResult, _core
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.rtl.build import RtlModel
 from autocomp.targets.simulator.rtl.laboratory import Laboratory, laboratory
 from autocomp.targets.simulator.rtl.machine import RtlMachine, most_cycles
+from autocomp.targets.simulator.rtl.model.build import RtlModel
 from autocomp.targets.simulator.rtl.programs import random_program
 
 SLACK = 8  # cycles that may differ whatever the bound: an end of a run is not a fraction of it

@@ -16,8 +16,8 @@ from autocomp.targets.simulator.evaluate.compiled import CompiledKernel
 from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
 from autocomp.targets.simulator.evaluate.stages import first_difference
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.rtl.build import RtlModel
 from autocomp.targets.simulator.rtl.machine import RtlMachine, RtlResult, most_cycles
+from autocomp.targets.simulator.rtl.model.build import RtlModel
 from autocomp.workload import Case, Workload, fresh_seed, input_sets, make_case
 
 RTL = Stage("rtl", "prove", "the same results on the hardware description, which gives the cycles")

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from autocomp.simulator import _core
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.rtl.build import RtlModel
 from autocomp.targets.simulator.rtl.commands import GUARD, encode_trace, place
-from autocomp.targets.simulator.rtl.interface import begin, find_interface
-from autocomp.targets.simulator.rtl.native import MemoryConditions, NativeDriver, RtlRun, Strays
+from autocomp.targets.simulator.rtl.model.build import RtlModel
+from autocomp.targets.simulator.rtl.model.interface import begin, find_interface
+from autocomp.targets.simulator.rtl.model.native import MemoryConditions, NativeDriver, RtlRun, Strays
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 

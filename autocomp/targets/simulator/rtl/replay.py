@@ -8,8 +8,8 @@ from pathlib import Path
 
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.fidelity import LATENCY, Case, trace_path
-from autocomp.targets.simulator.rtl.build import RtlModel
 from autocomp.targets.simulator.rtl.machine import RtlMachine, most_cycles
+from autocomp.targets.simulator.rtl.model.build import RtlModel
 from autocomp.targets.simulator.trace import read_trace
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from autocomp.report.grid import Grid, figure, name, words
-from autocomp.report.run import RunView
+from autocomp.report.runs.run import RunView
 from autocomp.report.terminal import amount_text, percent
-from autocomp.search.folder import RunFolder
+from autocomp.search.log.folder import RunFolder
 from autocomp.targets.evaluation import Number, Objective
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ from autocomp.agents.config import AGENTS, Agents
 from autocomp.data import read_regular, write_atomically
 from autocomp.documents import problems
 from autocomp.errors import AutocompError, ConfigError, RunFolderError
-from autocomp.search.folder import RunFolder
+from autocomp.search.log.folder import RunFolder
 from autocomp.search.options import Options
 from autocomp.targets.evaluation import Objective
 from autocomp.targets.menu import Menu

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autocomp.agents.config import Member
-from autocomp.agents.llm.endpoints import chat, responses
-from autocomp.agents.llm.endpoints.answer import Answer
 from autocomp.agents.llm.endpoints.asking import Asking
+from autocomp.agents.llm.endpoints.forms import chat, responses
+from autocomp.agents.llm.endpoints.forms.answer import Answer
 
 if TYPE_CHECKING:
     import openai

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from autocomp.agents.llm.endpoints.message import ToolCall
+from autocomp.agents.llm.endpoints.forms.message import ToolCall
 from autocomp.errors import ModelError
 from autocomp.targets.planning import Usage
 

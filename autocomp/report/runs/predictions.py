@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from autocomp.report.grid import Grid, figure, name
-from autocomp.report.run import RunView
+from autocomp.report.runs.run import RunView
 from autocomp.report.terminal import percent
 
 FEWEST_TO_RANK = 3

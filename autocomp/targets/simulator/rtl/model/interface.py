@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.language.encoding import SECTION, command_words
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.rtl.driver import CLOCK, RESET, Driver, reset
-from autocomp.targets.simulator.rtl.ports import Port
+from autocomp.targets.simulator.rtl.model.driver import CLOCK, RESET, Driver, reset
+from autocomp.targets.simulator.rtl.model.ports import Port
 
 # Inputs that keep one value, by the end of their names: the host is in machine mode, so that addresses are physical,
 # gives both operands with every command, and always takes responses. All others are 0.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from autocomp.agents.llm.suggest import Tried
-from autocomp.report.run import RunView
-from autocomp.search.folder import RunFolder
-from autocomp.search.snapshot import Request
+from autocomp.report.runs.run import RunView
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.snapshot import Request
 from autocomp.targets.protocol import Focus
 
 MOST = 60  # attempts that are shown

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from autocomp.agents.llm.endpoints.answer import (
+from autocomp.agents.llm.endpoints.asking import Asking
+from autocomp.agents.llm.endpoints.forms.answer import (
     Answer,
     Lenient,
     MalformedAnswerError,
@@ -17,8 +18,7 @@ from autocomp.agents.llm.endpoints.answer import (
     usage_of,
     writable,
 )
-from autocomp.agents.llm.endpoints.asking import Asking
-from autocomp.agents.llm.endpoints.message import Message, ToolCall
+from autocomp.agents.llm.endpoints.forms.message import Message, ToolCall
 from autocomp.targets.planning import Usage
 
 

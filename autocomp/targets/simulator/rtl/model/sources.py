@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autocomp.data import closest, decode
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.rtl.macros import macro_module, read_macros
+from autocomp.targets.simulator.rtl.model.macros import macro_module, read_macros
 
 SUFFIXES = (".v", ".sv")
 HEADERS = (".vh", ".svh")

@@ -10,7 +10,7 @@ from typing import Any
 
 from autocomp.errors import RunFolderError
 from autocomp.search.candidate import CORRECT, DUPLICATE, ERROR, FAILED, PLAUSIBLE, SKIPPED, in_order
-from autocomp.search.journal import Event, read_events
+from autocomp.search.log.journal import Event, read_events
 from autocomp.search.search import AFTER_FAILURE
 from autocomp.targets.evaluation import Evaluation, Number, Objective
 from autocomp.targets.planning import GENERATED

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from autocomp.errors import ConfigError
-from autocomp.report.run import RunView
-from autocomp.search.folder import RunFolder
-from autocomp.search.journal import read_events
+from autocomp.report.runs.run import RunView
+from autocomp.search.log.folder import RunFolder
+from autocomp.search.log.journal import read_events
 
 PROJECT = "autocomp"
 

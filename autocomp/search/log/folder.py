@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from autocomp.data import check_regular, read_regular, write_atomically
 from autocomp.errors import RunFolderError
-from autocomp.search.exchanges import Exchanges
+from autocomp.search.log.exchanges import Exchanges
 
 FORMAT = 2
 MOST_BYTES = 1 << 24  # of what a run was asked

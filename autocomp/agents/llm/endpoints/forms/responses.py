@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from autocomp.agents.llm.endpoints.answer import (
+from autocomp.agents.llm.endpoints.asking import Asking
+from autocomp.agents.llm.endpoints.forms.answer import (
     Answer,
     Lenient,
     MalformedAnswerError,
@@ -21,8 +22,7 @@ from autocomp.agents.llm.endpoints.answer import (
     usage_of,
     writable,
 )
-from autocomp.agents.llm.endpoints.asking import Asking
-from autocomp.agents.llm.endpoints.message import Message, ToolCall
+from autocomp.agents.llm.endpoints.forms.message import Message, ToolCall
 
 RETURNED = ("reasoning", "message", "function_call")  # items of an answer that go back with the next turn
 ENDS = ("response.completed", "response.incomplete", "response.failed")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from autocomp.report.run import RunView
+from autocomp.report.runs.run import RunView
 
 NAMES = ("requests", "prompt_tokens", "prompt_cached", "completion_tokens", "reasoning", "money")
 Key = tuple[str, str, int]  # model, phase, step

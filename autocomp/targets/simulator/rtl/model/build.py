@@ -18,10 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from autocomp.data import cache_folder, write_atomically
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.rtl.native import ABI_VERSION
-from autocomp.targets.simulator.rtl.ports import Port, read_ports
-from autocomp.targets.simulator.rtl.sources import Sources, find_sources
-from autocomp.targets.simulator.rtl.toolchain import Toolchain, call, find_toolchain
+from autocomp.targets.simulator.rtl.model.native import ABI_VERSION
+from autocomp.targets.simulator.rtl.model.ports import Port, read_ports
+from autocomp.targets.simulator.rtl.model.sources import Sources, find_sources
+from autocomp.targets.simulator.rtl.model.toolchain import Toolchain, call, find_toolchain
 
 HARNESS = Path(__file__).resolve().parent / "harness"
 PREFIX = "Vmodel"  # the class that Verilator writes, as the harness includes it
@@ -30,7 +30,7 @@ VERILATOR_FLAGS = (
     *("--cc", "--exe", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "--output-split", "20000"),
     *("-Wno-fatal", "-Wno-lint", "-Wno-style", "-DSYNTHESIS", "--prefix", PREFIX, "-o", LIBRARY),
 )
-COMPILER_FLAGS = f"-O2 -std=c++20 -fPIC -I{HARNESS}"
+COMPILER_FLAGS = "-O2 -std=c++20 -fPIC"
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.rtl.build import PREFIX, Face, build
-from autocomp.targets.simulator.rtl.driver import CLOCK, checked_port
-from autocomp.targets.simulator.rtl.ports import Port
+from autocomp.targets.simulator.rtl.model.build import PREFIX, Face, build
+from autocomp.targets.simulator.rtl.model.driver import CLOCK, checked_port
+from autocomp.targets.simulator.rtl.model.ports import Port
 
 _VIEWER = "tclwrapper"
 

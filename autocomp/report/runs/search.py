@@ -8,11 +8,11 @@ from typing import Any
 
 from rich.console import Console
 
-from autocomp.report.costs import costs_table
 from autocomp.report.grid import Grid, figure, name, words
-from autocomp.report.predictions import print_calibrations
-from autocomp.report.progress import outcomes_text, trajectory_line, usage_text
-from autocomp.report.run import RunView, first_line
+from autocomp.report.runs.costs import costs_table
+from autocomp.report.runs.predictions import print_calibrations
+from autocomp.report.runs.progress import outcomes_text, trajectory_line, usage_text
+from autocomp.report.runs.run import RunView, first_line
 from autocomp.report.terminal import amount_text, counted, percent
 from autocomp.targets.evaluation import Objective
 

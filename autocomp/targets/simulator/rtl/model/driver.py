@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from autocomp.targets.simulator.rtl.ports import Port
+from autocomp.targets.simulator.rtl.model.ports import Port
 
 CLOCK = "clock"
 RESET = "reset"

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from autocomp.report.run import RunView
+from autocomp.report.runs.run import RunView
 from autocomp.report.terminal import amount_text, percent, sparkline
 from autocomp.search.budget import Budget
 from autocomp.search.candidate import CORRECT
-from autocomp.search.journal import Event
+from autocomp.search.log.journal import Event
 from autocomp.search.options import Options
 
 REFRESHES_PER_SECOND = 4

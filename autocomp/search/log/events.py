@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from typing_extensions import NotRequired, TypeAliasType, TypedDict
 
 from autocomp.search.candidate import CORRECT, FAILED, OUTCOMES, PLAUSIBLE
-from autocomp.search.keys import PARTS, form_of, is_key, key_of
+from autocomp.search.log.keys import PARTS, form_of, is_key, key_of
 from autocomp.targets.evaluation import Evaluation, Measurement
 
 MOST = 2**53  # of any count: what every reader of JSON holds exactly

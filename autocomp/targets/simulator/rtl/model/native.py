@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
-from autocomp.targets.simulator.rtl.driver import CLOCK, checked_port
-from autocomp.targets.simulator.rtl.interface import CHANNELS, Interface
-from autocomp.targets.simulator.rtl.ports import Port
+from autocomp.targets.simulator.rtl.model.driver import CLOCK, checked_port
+from autocomp.targets.simulator.rtl.model.interface import CHANNELS, Interface
+from autocomp.targets.simulator.rtl.model.ports import Port
 
 ABI_VERSION = 3
 MOST_WORDS = 8

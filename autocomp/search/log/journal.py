@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from autocomp.data import check_regular, read_regular
 from autocomp.errors import RunFolderError
-from autocomp.search.events import CandidateGraph, EventError, parse_event
+from autocomp.search.log.events import CandidateGraph, EventError, parse_event
 from autocomp.targets.planning import Usage
 
 Event = Mapping[str, Any]

@@ -1,0 +1,1 @@
+"""The forms in which an API is asked and answers."""

@@ -1,0 +1,1 @@
+"""Views of runs: their tables, progress, costs and predictions."""
