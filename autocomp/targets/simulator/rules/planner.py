@@ -155,7 +155,7 @@ def _may_begin_anew(context: Context) -> bool:
     """True if a kernel may be written anew: the starting kernel once another option had its turn, and kernels that
     were written by nothing else."""
     if not context.lineage:
-        return bool(context.attempts)
+        return True
     anew = {item.name for item in TRANSFORMATIONS if item.anew}
     return all(step.plan.transformation in anew for step in context.lineage)
 

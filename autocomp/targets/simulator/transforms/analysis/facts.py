@@ -17,7 +17,7 @@ from autocomp.targets.simulator.transforms.analysis.local_rows import local_rows
 from autocomp.targets.simulator.transforms.raising.normal import normalise
 from autocomp.targets.simulator.transforms.raising.pointers import array_types
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, Interval, affine, interval, interval_of, literal
-from autocomp.targets.simulator.transforms.syntax.heading import heading, without_heading
+from autocomp.targets.simulator.transforms.syntax.heading import is_lowered, without_headings
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, conjuncts, loop
 from autocomp.targets.simulator.transforms.syntax.rewrite import Path, blocks, call_of, called, names, substitute
 
@@ -192,7 +192,7 @@ class Facts:
     @cached_property
     def kernel(self) -> ast.Kernel:
         """The kernel in normal form, worked out when it is first asked for."""
-        return self.normal or normalise(without_heading(self.given), self.constants)
+        return self.normal or normalise(without_headings(self.given), self.constants)
 
     @cached_property
     def digest(self) -> str:
@@ -201,8 +201,8 @@ class Facts:
 
     @property
     def written(self) -> ast.Kernel:
-        """The kernel to print: as given where it says which schedule it was lowered from, else in normal form."""
-        return self.given if heading(self.given) else self.kernel
+        """The kernel to print: as given where it says which schedules it was lowered from, else in normal form."""
+        return self.given if is_lowered(self.given) else self.kernel
 
     @property
     def accelerator(self) -> m.Accelerator:

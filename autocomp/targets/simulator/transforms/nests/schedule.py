@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
 from autocomp.remember import remember_or_raise
@@ -11,9 +11,9 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.legality import cycles
-from autocomp.targets.simulator.transforms.memory.synchronisation import is_fence
 from autocomp.targets.simulator.transforms.nests.block_diagonal import BlockDiagonal
 from autocomp.targets.simulator.transforms.nests.merge_depth import MergeDepth
+from autocomp.targets.simulator.transforms.parameters import number_of
 from autocomp.targets.simulator.transforms.protocol import (
     Parameters,
     Proposal,
@@ -24,11 +24,9 @@ from autocomp.targets.simulator.transforms.protocol import (
 from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, fits, ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
+from autocomp.targets.simulator.transforms.scheduling.parts import Part, parts_of, whole_of_kernel
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
-from autocomp.targets.simulator.transforms.syntax.heading import without_heading
-from autocomp.targets.simulator.transforms.syntax.nest import Statements
-from autocomp.targets.simulator.transforms.syntax.rewrite import call_of, with_body
 
 _MOST = 12  # proposals
 _TIMED = 12  # schedules that are lowered and timed …
@@ -37,13 +35,15 @@ _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
 # What may be done to a kernel first, by the name that schedules have for its parameters; and that in words.
 _BEFORE: Mapping[str, Transformation] = {"merged": MergeDepth(), "diagonal": BlockDiagonal()}
+_PART = "part"
 _DONE = {"merged": "of a reduction merged first", "diagonal": "with groups put on diagonals first"}
 
 
 class ChooseSchedule(Transformation):
     """Parameters are a schedule's fields; those left out are as of one block that is all. Dimensions are called i
-    (rows), j (columns), k (depth), others n, p, q … and r, s, t …. With `merged`, the parameters of merge_depth, or
-    `diagonal`, those of block_diagonal, the kernel is changed like that before."""
+    (rows), j (columns), k (depth), others n, p, q … and r, s, t …. `part` is the number of one of several computations
+    with fences between them. With `merged`, the parameters of merge_depth, or `diagonal`, those of block_diagonal, the
+    kernel is changed like that before."""
 
     name = "schedule"
     title = "Choose tiles, blocks, order and buffers together"
@@ -71,26 +71,23 @@ class ChooseSchedule(Transformation):
         versions = list(_versions(facts))
         if not versions:
             return ()
-        given = versions[0][2]
-        now = (cycles(facts) if given.given else None) or given.cycles
-        proposals = [
-            (one, self._proposed(one, version, before, now))
-            for before, other, version in versions
-            for one in self._timed(other, version)
-        ]
-        ordered = sorted(proposals, key=lambda pair: (not pair[0].timed, pair[0].cycles))
+        first = versions[0]
+        now = (cycles(facts) if first.raised.given else None) or first.raised.cycles + first.others
+        timed = [(one, self._proposed(one, version, now)) for version in versions for one in self._timed(version)]
+        ordered = sorted(timed, key=lambda pair: (not pair[0].timed, pair[0].cycles))
         return [proposal for _, proposal in ordered[:_MOST]]
 
-    def _proposed(self, item: Ranked, version: Raised, before: Parameters, now: float) -> Proposal:
-        parameters, reason = {**as_data(item.schedule), **before}, _reason(version, item, before)
+    def _proposed(self, item: Ranked, version: _Version, now: float) -> Proposal:
+        parameters, reason = {**as_data(item.schedule), **version.given}, _reason(version, item)
         return Proposal(parameters, reason, now - item.cycles, item.cycles if item.timed else None)
 
-    def _timed(self, facts: Facts, given: Raised) -> list[Ranked]:
+    def _timed(self, version: _Version) -> list[Ranked]:
         """Schedules with the cycles that they need, least first, then the rest by estimates.
 
         The first ones timed are the best by estimates. For a newcomer, those that follow differ from the best so far in
         one decision: estimates are right about the kind of a schedule, less so about its sizes.
         """
+        given = version.raised
         rest = _near(given) if given.given else list(islice(_all(given), _MOST))
         timed: list[Ranked] = []
         near: list[Ranked] = []
@@ -102,7 +99,7 @@ class ChooseSchedule(Transformation):
                 break
             near, rest = _without(item, near), _without(item, rest)
             try:
-                count = cycles(applied(self, facts, as_data(item.schedule)))
+                count = cycles(applied(self, version.facts, {**as_data(item.schedule), **version.part}))
             except NotApplicable:
                 continue
             if count is None:
@@ -112,68 +109,104 @@ class ChooseSchedule(Transformation):
                 for one in timed:
                     near = _without(one, near)
             timed = sorted([*timed, Ranked(item.schedule, float(count), timed=True)], key=lambda one: one.cycles)
-        return [*timed, *rest]
+        return [*timed, *(replace(item, cycles=item.cycles + version.others) for item in rest)]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         for name, item in _BEFORE.items():
             if name in parameters:
                 facts = applied(item, facts, parameters[name])
-        parameters = {name: value for name, value in parameters.items() if name not in _BEFORE}
-        given = raised_of(facts)
-        schedule = from_data(parameters, given.computation, whole(given.computation, given.leaves))
+        number = number_of(parameters, _PART, 0) if _PART in parameters else None
+        given = raised_of(facts, number)
+        decisions = {name: value for name, value in parameters.items() if name not in (*_BEFORE, _PART)}
+        schedule = from_data(decisions, given.computation, whole(given.computation, given.leaves))
         if schedule == given.schedule and given.given:
             raise NotApplicable("the kernel is scheduled like this already")
         return given.lowered(schedule)
 
 
-def raised_of(facts: Facts) -> Raised:
-    """A kernel's computation and its schedule. Raises NotApplicable, with the reason, where these are not seen."""
+@dataclass(frozen=True)
+class _Version:
+    """A computation of a kernel, after what `before` says was done to that. `part`: which of several it is; then
+    `others` are the estimated cycles of all others."""
 
-    def outcome() -> Raised:
-        before, rest = _parts(facts)
-        return raised(facts.given, commands_of(rest, facts.accelerator, facts.constants), before)
+    before: Parameters
+    facts: Facts
+    raised: Raised
+    part: Parameters
+    others: float
+
+    @property
+    def given(self) -> Parameters:
+        """The parameters beside those of a schedule."""
+        return {**self.before, **self.part}
+
+
+def raised_of(facts: Facts, number: int | None = None) -> Raised:
+    """The computation of a kernel, or of its part of a number, with its schedule. Raises NotApplicable where these are
+    not seen, with the reason."""
+    computations = _raised_parts(facts)
+    if number is None and len(computations) == 1:
+        return next(iter(computations.values()))
+    if number is None or number not in computations:
+        numbers = ", ".join(map(str, computations))
+        raise NotApplicable(f"'part' must be one of the parts with a computation, {numbers}, and is {number}")
+    return computations[number]
+
+
+def _raised_parts(facts: Facts) -> Mapping[int, Raised]:
+    """The computation of all of a kernel or, where that is not one, those of its parts, by their numbers. Raises
+    NotApplicable where there is none."""
+
+    def outcome() -> Mapping[int, Raised]:
+        whole, parts = whole_of_kernel(facts), parts_of(facts)
+        own = any(isinstance(s, ast.Declaration) and s.static for s in whole.statements)
+        if len(parts) == 1 or not own:
+            try:
+                return {0: _raised(facts, whole)}
+            except NotApplicable:
+                if len(parts) == 1:
+                    raise
+        computations: dict[int, Raised] = {}
+        reason = NotApplicable("no part of the kernel computes anything")
+        for number, part in enumerate(parts):
+            try:
+                computations[number] = _raised(facts, part)
+            except NotApplicable as error:
+                reason = error
+        if not computations:
+            raise reason
+        return computations
 
     return remember_or_raise(facts, "raised", "", outcome, NotApplicable)
 
 
-def _parts(facts: Facts) -> tuple[Statements, ast.Kernel]:
-    """The statements, up to a fence, that fill arrays of the kernel's own, as padded copies of its inputs; and the
-    kernel of all others."""
-    statements = without_heading(facts.given).entry.body.statements
-    calls = [call_of(statement) for statement in statements[:-1]]
-    fences = [n for n, call in enumerate(calls) if call is not None and is_fence(facts.machine, call)]
-    if not fences:
-        return (), facts.given
-    before, rest = statements[: fences[-1] + 1], statements[fences[-1] + 1 :]
-    own = [s for s in before if isinstance(s, ast.Declaration) and s.static]
-    if not own:
-        return (), facts.given
-    settings = [s for s in before if facts.kinds(s) == {"configuration"}]
-    return before, with_body(facts.given, ast.Block((*own, *settings, *rest)))
+def _raised(facts: Facts, part: Part) -> Raised:
+    return raised(part, commands_of(part.alone, facts.accelerator, facts.constants))
 
 
-def _versions(facts: Facts) -> Iterator[tuple[Parameters, Facts, Raised]]:
+def _versions(facts: Facts) -> Iterator[_Version]:
     """The kernel as it is and, where it has no schedule, with what may be done to it before: those that are raised.
     One with groups that leave most of the array empty is not looked at as it is."""
     diagonal = candidates_of(_BEFORE["diagonal"], facts)
-    given = None if diagonal else _attempt(facts)
-    if given is not None:
-        yield {}, facts, given
-        if given.given:
-            return
+    versions = [] if diagonal else list(_of_parts(facts, {}))
+    yield from versions
+    if any(version.raised.given for version in versions):
+        return
     for name, item in _BEFORE.items():
         for proposal in item.proposals(facts)[:1]:
             changed = applied(item, facts, proposal.parameters)
-            version = _attempt(changed)
-            if version is not None:
-                yield {name: proposal.parameters}, changed, version
+            yield from _of_parts(changed, {name: proposal.parameters})
 
 
-def _attempt(facts: Facts) -> Raised | None:
+def _of_parts(facts: Facts, before: Parameters) -> Iterator[_Version]:
     try:
-        return raised_of(facts)
+        computations = _raised_parts(facts)
     except NotApplicable:
-        return None
+        return
+    total = sum(one.cycles for one in computations.values())
+    for number, one in computations.items():
+        part = {_PART: number} if len(computations) > 1 else {}
+        yield _Version(before, facts, one, part, total - one.cycles)
 
 
 def _all(given: Raised) -> Iterator[Ranked]:
@@ -203,11 +236,12 @@ def _without(item: Ranked, items: Sequence[Ranked]) -> list[Ranked]:
     return [other for other in items if other.schedule != item.schedule]
 
 
-def _reason(given: Raised, item: Ranked, before: Parameters) -> str:
+def _reason(version: _Version, item: Ranked) -> str:
     """The decisions in words, and the cycles that they lead to."""
     source = "when it was run" if item.timed else "by the cost model"
-    done = "".join(f", {_DONE[name]}" for name in before)
-    return f"{_decided(given, item.schedule)}{done}; {item.cycles:,.0f} cycles {source}"
+    done = "".join(f", {_DONE[name]}" for name in version.before)
+    part = "".join(f"part {number}: " for number in version.part.values())
+    return f"{part}{_decided(version.raised, item.schedule)}{done}; {item.cycles:,.0f} cycles {source}"
 
 
 def _decided(given: Raised, schedule: Schedule) -> str:

@@ -16,7 +16,7 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, 
 
 _SIZES = 7  # sizes of a block along one dimension, at most
 _MOST = 40_000  # combinations of sizes that are looked at
-_LOOKED_AT_AGAIN = 200  # of the best schedules by sums
+_LOOKED_AT_AGAIN = 150  # of the best schedules by sums that share tiles, and of those that do not
 _HALVINGS = 4  # sizes of tiles that are tried, each half of the one before
 _SMALLEST = 16  # elements of a tile along a dimension that has as many
 _FEWER = 4  # rows that a tile may have less than the most
@@ -53,7 +53,9 @@ def ranked(model: CostModel) -> list[Ranked]:
     estimated = _estimated(model, _bases(model))
     if not estimated or isinstance(model.leaves, Tasks) or _crowded(model, estimated[0].schedule):
         estimated = sorted([*estimated, *_estimated(model, _less_beside(model))], key=lambda item: item.cycles)
-    again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in estimated[:_LOOKED_AT_AGAIN])
+    kinds = ([item for item in estimated if item.schedule.shared == shared] for shared in (False, True))
+    best = (item for kind in kinds for item in kind[:_LOOKED_AT_AGAIN])
+    again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in best)
     return sorted(again, key=lambda item: item.cycles)
 
 

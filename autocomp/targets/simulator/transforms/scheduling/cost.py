@@ -93,7 +93,8 @@ class CostModel:
         extents = {"row": rows, "column": columns, "depth": depth}
         unit = unit_settings(self.leaves.accelerator, parts[-1].instruction)
         least = float(unit_number(unit, "min_rows")) if unit.get("kind") in ARRAYS else 1.0
-        return max(least, *(self._part(part, extents) for part in parts))
+        once = max(least, *(self._part(part, extents) for part in parts))
+        return once if kept and product.kept else once * self.passes
 
     def turnover(self, rows: float) -> float:
         """The fewest cycles from one product of some rows to the next: the array's pool has room for few at a time."""
@@ -122,6 +123,14 @@ class CostModel:
         if len(parts) < 2 or not self.leaves.product.kept:
             return 0.0
         return self._part(parts[0], dict.fromkeys(("row", "column", "depth"), 1))
+
+    @cached_property
+    def passes(self) -> float:
+        """The times that a product runs when it brings an operand into the array."""
+        parts = self.leaves.product.adding or self.leaves.product.starting
+        stated = [(part, part.instruction.timing["passes"]) for part in parts if "passes" in part.instruction.timing]
+        counts = [part.form(part.operands).evaluate(expression) for part, expression in stated]
+        return max((float(number.value) for number in counts if isinstance(number, Number)), default=1.0)
 
     def _part(self, part: Part, extents: Mapping[str, int]) -> float:
         """Cycles that a command keeps the array busy for."""
@@ -198,7 +207,7 @@ class CostModel:
             return total
         groups = prod(grid.blocks[d] if d in stationary else n for d, n in grid.tiles.items())
         last = max(parts) if schedule.short_first or row != stationary[0] else min(parts)
-        exposed = max(0.0, self.entering - last) * groups
+        exposed = (max(0.0, self.entering - last) + (self.passes - 1) * last) * groups
         return max(total + exposed, groups * self.entering)
 
     def tile(self, grid: Grid, rows: int, kept: bool) -> float:

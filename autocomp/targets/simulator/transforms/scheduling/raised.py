@@ -34,24 +34,20 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.staged import sta
 from autocomp.targets.simulator.transforms.scheduling.lowering.taken import tasks_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.lowering.tidy import tidied
+from autocomp.targets.simulator.transforms.scheduling.parts import Part
 from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
 from autocomp.targets.simulator.transforms.scheduling.whole_cost import WholeCostModel
-from autocomp.targets.simulator.transforms.syntax.heading import heading, with_heading
-from autocomp.targets.simulator.transforms.syntax.nest import Statements
-from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
 
 
 @dataclass(frozen=True)
 class Raised:
-    """`given`: the kernel was lowered from the schedule; else the schedule is that of a newcomer. `before`: statements
-    at the head of the kernel that prepare its operands, and stay as they are."""
+    """A part of a kernel. `given`: it was lowered from the schedule; else the schedule is that of a newcomer."""
 
     computation: Contraction
     leaves: Leaves | Tasks
     schedule: Schedule
     given: bool
-    kernel: ast.Kernel
-    before: Statements = ()
+    part: Part
 
     @cached_property
     def model(self) -> CostModel:
@@ -71,21 +67,21 @@ class Raised:
 
     def lowered(self, schedule: Schedule) -> ast.Kernel:
         """The kernel with another schedule. Raises NotApplicable where that does not fit the machine."""
-        return lower(self.kernel, self.computation, self.leaves, schedule, self.before)
+        return lower(self.part, self.computation, self.leaves, schedule)
 
 
-def raised(kernel: ast.Kernel, commands: Commands, before: Statements = ()) -> Raised:
-    """A kernel's computation and its schedule, from the commands after the statements `before`. Raises NotApplicable,
-    with the reason, where these are not seen."""
+def raised(part: Part, commands: Commands) -> Raised:
+    """The computation of a part of a kernel and its schedule, from its commands. Raises NotApplicable, with the reason,
+    where these are not seen."""
     computation, leaves = _lifted(commands)
-    schedule = _stated(kernel, computation)
+    schedule = _stated(part, computation)
     if schedule is not None:
         try:
-            if canonical_hash(lower(kernel, computation, leaves, schedule, before)) == canonical_hash(kernel):
-                return Raised(computation, leaves, schedule, True, kernel, before)
+            if canonical_hash(lower(part, computation, leaves, schedule)) == canonical_hash(part.kernel):
+                return Raised(computation, leaves, schedule, True, part)
         except NotApplicable:
             pass
-    return Raised(computation, leaves, plain(computation, leaves), False, kernel, before)
+    return Raised(computation, leaves, plain(computation, leaves), False, part)
 
 
 def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
@@ -105,32 +101,23 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 
 
-def lower(
-    kernel: ast.Kernel,
-    computation: Contraction,
-    leaves: Leaves | Tasks,
-    schedule: Schedule,
-    before: Statements = (),
-) -> ast.Kernel:
-    """The kernel that carries out a computation by a schedule, after the statements `before`. Raises NotApplicable if
-    the schedule does not fit."""
+def lower(part: Part, computation: Contraction, leaves: Leaves | Tasks, schedule: Schedule) -> ast.Kernel:
+    """The kernel in which a part carries out its computation by a schedule. Raises NotApplicable if the schedule does
+    not fit."""
     text = f"void body() {{\n{body(computation, schedule, leaves)}\n}}"
     try:
         parsed = dialect.parse(text, "<lowered kernel>")
     except KernelError as error:  # a fault of ours: show it, do not hide it
         raise AssertionError(f"{error}\n{text}") from error
-    entry = ast.Kernel(kernel.functions[-1:], kernel.globals, constants=kernel.constants)
-    lowered = with_body(entry, ast.Block((*before, *tidied(parsed.entry.body.statements))))
-    return with_heading(lowered, json.dumps(as_data(schedule), sort_keys=True))
+    return part.replaced(tidied(parsed.entry.body.statements), json.dumps(as_data(schedule), sort_keys=True))
 
 
-def _stated(kernel: ast.Kernel, computation: Contraction) -> Schedule | None:
-    """The schedule that a kernel states at its head."""
-    given = heading(kernel)
-    if not given:
+def _stated(part: Part, computation: Contraction) -> Schedule | None:
+    """The schedule that a part states at its head."""
+    if not part.heading:
         return None
     try:
-        return from_data(json.loads(given), computation)
+        return from_data(json.loads(part.heading), computation)
     except (ValueError, NotApplicable):
         return None
 

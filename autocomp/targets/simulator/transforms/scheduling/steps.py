@@ -133,7 +133,8 @@ class _Estimate:
             tiles = self._tiles(row)
             each, others = each / tiles, others * tiles
         last = size if grid.schedule.short_first or row != stationary[0] else self._short(row)
-        return others * np.maximum(each + max(0.0, model.entering - last), model.entering)
+        exposed = max(0.0, model.entering - last) + (model.passes - 1) * last
+        return others * np.maximum(each + exposed, model.entering)
 
     @property
     def _outermost(self) -> tuple[str, ...]:
