@@ -206,7 +206,7 @@ def test_a_kernel_with_a_padded_input_is_scheduled_again_beside_its_copy() -> No
     given = raised_of(facts)
     assert given.given
     again = applied(transformation("schedule"), facts, {"block": {"p": 2}})
-    assert raised_of(again).before == given.before
+    assert raised_of(again).part.before == given.part.before
     cycles_of(FEW_CHANNELS, again)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa.timing import ARRAYS
@@ -22,12 +23,12 @@ from autocomp.targets.simulator.transforms.analysis.requests import (
     unit_settings,
 )
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
+from autocomp.targets.simulator.transforms.scheduling.lowering.layout import waiting
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf, Part
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 IN_POOL = 17.5  # cycles of a product in the pool of an array, besides the array's latency and twice its rows: measured
-CROWDING = 0.05  # of the time of loads that are hidden, the part that shows nevertheless
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class CostModel:
 
     computation: Contraction
     leaves: Leaves
+    crowding: ClassVar[float] = 0.015  # of the time of loads that are hidden, the part that shows nevertheless
 
     def beside(self, schedule: Schedule) -> frozenset[str]:
         """The operands whose loads go beside the products before."""
@@ -115,6 +117,12 @@ class CostModel:
         """Cycles in which the first tile comes in and the last one goes out, while nothing else is done; 0 where
         commands wait for rows rather than for whole tiles."""
         return 0.0
+
+    def waiting(self, grid: Grid) -> float:
+        """Cycles in which products wait for banks that moves, or other operands, access."""
+        buffers = self.leaves.buffers(grid)
+        accelerator = self.leaves.accelerator
+        return remember(self, "bank conflicts", tuple(buffers.values()), lambda: waiting(accelerator, buffers))
 
     @cached_property
     def entering(self) -> float:
@@ -241,7 +249,7 @@ class CostModel:
                 elif taken:
                     exposed += cycles
             slower = max(products, busy, stored / steps if hidden else 0.0)
-            total += part * (slower + exposed + CROWDING * min(products, busy))
+            total += part * (slower + exposed + self.crowding * min(products, busy))
         total *= steps
         first = sum(cycles for operand, (_, cycles) in loads.items() if operand in self.beside(schedule))
         latency = memory_number(self.leaves.accelerator.dram.settings, "latency")

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.targets.simulator.transforms.analysis.requests import STREAM_RECOVERY, memory_number
-from autocomp.targets.simulator.transforms.scheduling.cost import CROWDING, CostModel
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 Steps = npt.NDArray[np.float64]
@@ -178,7 +179,7 @@ class _Estimate:
         stored = _later(stores, period) / period if hidden else none[: self._steps]
         busy = following + (_earlier(starts, period) / period if hidden else 0.0)
         total = float(np.maximum(np.maximum(products, busy), stored).sum())
-        total += CROWDING * float(np.minimum(products, busy).sum()) + float(on_time[: self._steps].sum())
+        total += model.crowding * float(np.minimum(products, busy).sum()) + float(on_time[: self._steps].sum())
         begin = float(starts[0]) if hidden else float(starts[first].sum()) * scale
         end = float(stores[-1]) if hidden else float(stores[first].sum()) * scale
         latency = memory_number(model.leaves.accelerator.dram.settings, "latency")
@@ -188,7 +189,13 @@ class _Estimate:
         waits = begin + sum(each * self._at_first(operand) for operand, each in first_loads.items())
         waits -= float(products[0]) / self._slices(self._outermost)
         total = total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2, waits)
-        return total + end + 3 * latency + model.filling(grid)
+        return total + end + 3 * latency + model.filling(grid) + self._waiting()
+
+    def _waiting(self) -> float:
+        try:
+            return self._model.waiting(self._grid)
+        except NotApplicable:  # local memory has room for all of it, but not side by side
+            return float("inf")
 
 
 def _later(values: Steps, steps: int) -> Steps:

@@ -20,6 +20,7 @@ class WholeCostModel(CostModel):
     """Estimates for one computation on one machine; a move covers one tile."""
 
     leaves: Tasks  # type: ignore[assignment]
+    crowding = 0.05  # with what waits for banks
 
     def _move(self, stream: str, rows: int, columns: int) -> float:
         leaves = self.leaves
@@ -56,6 +57,10 @@ class WholeCostModel(CostModel):
 
     def turnover(self, rows: float) -> float:
         """Nothing: a command that multiplies a whole tile lasts longer than it waits."""
+        return 0.0
+
+    def waiting(self, grid: Grid) -> float:
+        """Nothing: what a command accesses, and when, is not known."""
         return 0.0
 
     def filling(self, grid: Grid) -> float:

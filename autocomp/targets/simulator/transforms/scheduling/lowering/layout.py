@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, permutations
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -12,11 +12,14 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 
 @dataclass(frozen=True)
 class Buffer:
-    """Rows of one memory for `places` places of an operand, which are filled and used in turn."""
+    """Rows of one memory for `places` places of an operand, which are filled and used in turn. `filled` and `used`: the
+    rows that moves, and products, access in a whole run; 0 where that is not known."""
 
     memory: str
     rows: int  # of a place
     places: int
+    filled: float = 0.0
+    used: float = 0.0
 
     @property
     def halves(self) -> tuple[int, ...]:
@@ -28,43 +31,76 @@ def placed(accelerator: m.Accelerator, buffers: Mapping[str, Buffer]) -> Mapping
     """The first rows of the even and of the odd places of each buffer. Raises NotApplicable where memory is too small.
 
     They lie in different banks where that is possible: the array reads its operands side by side, and moves go beside
-    that to the places that are used next.
+    that to the places that are used next. Where there are too few banks, those share one that meet least often.
     """
-    places: dict[str, tuple[int, ...]] = {}
+    return {name: starts for layout in _layouts(accelerator, buffers) for name, starts in layout.starts.items()}
+
+
+def waiting(accelerator: m.Accelerator, buffers: Mapping[str, Buffer]) -> float:
+    """Cycles in which the array waits for banks that others access, in a whole run. Raises NotApplicable where memory
+    is too small."""
+    return sum(layout.meetings for layout in _layouts(accelerator, buffers))
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The first rows of the halves of each buffer of a memory, and how often two accesses of a bank meet in it."""
+
+    starts: Mapping[str, tuple[int, ...]]
+    meetings: float
+
+
+def _layouts(accelerator: m.Accelerator, buffers: Mapping[str, Buffer]) -> Iterator[_Layout]:
     for memory in accelerator.local_memories:
         here = {name: buffer for name, buffer in buffers.items() if buffer.memory == memory.name}
         if here:
-            places.update(_placed(memory, here))
-    return places
+            yield _layout(memory, here)
 
 
-def _placed(memory: m.Memory, buffers: Mapping[str, Buffer]) -> Mapping[str, tuple[int, ...]]:
-    panels = [(name, half, rows) for name, b in buffers.items() for half, rows in enumerate(b.halves)]
-    if sum(rows for _, _, rows in panels) > memory.rows:
+def _layout(memory: m.Memory, buffers: Mapping[str, Buffer]) -> _Layout:
+    panels = [_Panel(name, b, rows) for name, b in buffers.items() for rows in b.halves]
+    if sum(panel.rows for panel in panels) > memory.rows:
         needed = ", ".join(f"{b.places} x {b.rows} rows of {name}" for name, b in buffers.items())
         raise NotApplicable(f"{memory.name} has {memory.rows} rows, too few for {needed}")
     best: list[int] | None = None
-    cost = -1
+    least = (0.0, 0)
     bank = memory.rows // max(1, memory.banks)
     for order in _orders(range(len(panels))):
         for apart in (True, False):
-            starts = _in_turn([panels[n][2] for n in order], bank if apart else 1, memory.rows)
+            starts = _in_turn([panels[n].rows for n in order], bank if apart else 1, memory.rows)
             if starts is None:
                 continue
             places = [0] * len(panels)
             for at, number in zip(starts, order, strict=True):
                 places[number] = at
-            conflicts = _conflicts(panels, places, bank)
-            if best is None or conflicts < cost:
-                best, cost = places, conflicts
-        if cost == 0:
+            cost = _meetings(panels, places, bank)
+            if best is None or cost < least:
+                best, least = places, cost
+        if best is not None and least == (0.0, 0):
             break
     if best is None:
         raise NotApplicable(f"{memory.name} has no room for all panels, one after the other")
     result: dict[str, list[int]] = {}
-    for (name, _, _), start in zip(panels, best, strict=True):
-        result.setdefault(name, []).append(start)
-    return {name: tuple(starts) for name, starts in result.items()}
+    for panel, start in zip(panels, best, strict=True):
+        result.setdefault(panel.name, []).append(start)
+    return _Layout({name: tuple(starts) for name, starts in result.items()}, least[0])
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """The even or the odd places of a buffer together."""
+
+    name: str
+    buffer: Buffer
+    rows: int
+
+    def in_banks(self, start: int, bank: int) -> Mapping[int, float]:
+        """The part of the rows that is in each bank, from a first row on."""
+        end = start + self.rows
+        within = {
+            n: min(end, (n + 1) * bank) - max(start, n * bank) for n in range(start // bank, (end - 1) // bank + 1)
+        }
+        return {number: rows / self.rows for number, rows in within.items()}
 
 
 def _orders(numbers: Sequence[int]) -> Iterable[tuple[int, ...]]:
@@ -82,7 +118,19 @@ def _in_turn(rows: Sequence[int], alignment: int, most: int) -> list[int] | None
     return starts if top <= most else None
 
 
-def _conflicts(panels: Sequence[tuple[str, int, int]], places: Sequence[int], bank: int) -> int:
-    """The number of pairs of panels that share a bank."""
-    banks = [set(range(p // bank, (p + rows - 1) // bank + 1)) for p, (_, _, rows) in zip(places, panels, strict=True)]
-    return sum(bool(banks[a] & banks[b]) for a in range(len(banks)) for b in range(a))
+def _meetings(panels: Sequence[_Panel], places: Sequence[int], bank: int) -> tuple[float, int]:
+    """How often two accesses meet in a bank, if each is spread evenly over the time; and the number of pairs of panels
+    that share a bank."""
+    parts = [panel.in_banks(place, bank) for panel, place in zip(panels, places, strict=True)]
+    total = max(panel.buffer.used for panel in panels)
+    meetings, pairs = 0.0, 0
+    for a, b in combinations(range(len(panels)), 2):
+        shared = sum(parts[a][number] * parts[b].get(number, 0.0) for number in parts[a])
+        pairs += shared > 0
+        one, other = panels[a].buffer, panels[b].buffer
+        if panels[a].name == panels[b].name:
+            meetings += shared * one.filled * one.used / (total or 1.0)
+        else:
+            both = (one.filled + one.used) * (other.filled + other.used)
+            meetings += shared * both / (len(one.halves) * len(other.halves)) / (total or 1.0)
+    return meetings, pairs

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form, Register
+from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 Numbers = Mapping[str, int | float]
@@ -147,6 +149,24 @@ class Leaves:
         rows = grid.schedule.tile.get(grid.computation.tiled[self.product.row_word(operand)], 1)
         wide = operand == "result" and grid.block[self.side(operand, grid)] > 1
         return max(rows, self.store.pitch.constant) if wide else rows
+
+    def buffers(self, grid: Grid) -> Mapping[str, Buffer]:
+        """The panels of all operands, and how many of their rows are accessed."""
+        computation = grid.computation
+        products = prod(count for dim, count in grid.tiles.items() if dim != computation.row)
+        rows = products * computation.extents[computation.row]
+        kept = prod(grid.block[dim] for dim in grid.stationary)
+        brought = products * grid.tiles[computation.row] * self.rows("right", grid) / kept
+        used = {"left": rows, "right": brought, "result": rows}
+        return {operand: self._buffer(operand, grid, float(count)) for operand, count in used.items()}
+
+    def _buffer(self, operand: str, grid: Grid, used: float) -> Buffer:
+        rows = grid.held(operand) * self.rows(operand, grid)
+        slots = 1 if operand == "result" else prod(grid.blocks[dim] for dim in grid.slots(operand))
+        outer = prod(grid.blocks[dim] for dim in grid.outer)
+        times = outer if operand == "result" else grid.events(operand) * slots
+        memory = self.product.memories[operand]
+        return Buffer(memory, rows, slots * grid.phases(operand), float(rows * times), used)
 
     def width(self, operand: str, grid: Grid) -> int:
         """Tiles in one move of an operand."""

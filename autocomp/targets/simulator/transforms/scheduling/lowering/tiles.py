@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -12,7 +12,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buf
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, minimum
-from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
 
 
 @dataclass
@@ -96,15 +96,8 @@ class Tiles:
         return (*others, *(d for d in (row, column) if d in self.grid.dims(operand)))
 
     def _buffers(self) -> Mapping[str, Buffer]:
-        memories = self.leaves.product.memories
-        return {
-            operand: Buffer(
-                memories[operand],
-                self.grid.held(operand) * self._pitch(operand),
-                prod(self.grid.blocks[d] for d in self._slots(operand)) * self.grid.phases(operand),
-            )
-            for operand in (*OPERANDS, "result")
-        }
+        buffers = self.leaves.buffers(self.grid)
+        return {name: replace(b, rows=self.grid.held(name) * self._pitch(name)) for name, b in buffers.items()}
 
     def _slots(self, operand: str) -> tuple[str, ...]:
         return () if operand == "result" else self.grid.slots(operand)
