@@ -22,8 +22,8 @@ from autocomp.targets.simulator.replay import replay
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload.model import Workload
 
-KEEP = Plan("keep", "text", "keep_accumulator", {"loops": {"i": 2, "j": 3}, "stage": {"k": 2}})
-WIDEN = Plan("widen", "text", "widen_moves", {"tensors": ["C"]})
+KEEP = Plan("keep", "text", "schedule", {"block": {"i": 2, "j": 3, "k": 2}})
+WIDEN = Plan("widen", "text", "own_rows", {})
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def test_a_plan_is_applied_to_another_shape_with_its_parameters() -> None:
 
 
 def test_parameters_that_do_not_apply_give_way_to_the_nearest_that_do() -> None:
-    unknown_loop = replace(KEEP, parameters={"loops": {"i": 2, "x": 3}})
+    unknown_loop = replace(KEEP, parameters={"order": ["i", "x"]})
     (step,) = replayed((96, 112, 80), precedent(unknown_loop)).steps
     assert step.plan.parameters != unknown_loop.parameters
     assert "nearest" in step.plan.text
@@ -120,23 +120,22 @@ def test_what_two_precedents_have_in_common_is_replayed_once() -> None:
     ]
 
 
-def test_an_operand_stays_in_local_memory_where_the_plans_on_their_own_would_wait_for_the_bus() -> None:
-    """An array of 32 x 32 multiplies four times as fast, on a bus as wide as that of 16 x 16."""
-    block = replace(KEEP, parameters={"loops": {"i": 4, "j": 4}, "stage": {"k": 2}})
-    steps = replayed((512, 512, 512), precedent(block, WIDEN), dim=32).steps
-    assert [(step.plan.transformation, step.parent) for step in steps] == [
-        ("keep_accumulator", None),
-        ("stage_operand", 0),
-        ("widen_moves", 1),
-    ]
-    assert [step.plan.option for step in replayed((512, 512, 512), precedent(block, WIDEN)).steps] == ["keep", "widen"]
+def test_plans_of_transformations_that_are_no_more_become_one_schedule() -> None:
+    result = replayed(
+        (64, 48, 32),
+        precedent(replace(KEEP, transformation="keep_accumulator"), replace(WIDEN, transformation="widen_moves")),
+    )
+    (step,) = result.steps
+    assert step.plan.transformation == "schedule"
+    assert "in place of keep in record" in step.plan.text
+    assert not result.left_out
 
 
 @pytest.mark.parametrize(
     ("plan", "reason"),
     [
         (Plan("", "as the model saw fit"), "free plan: names no transformation"),
-        (replace(KEEP, transformation="no_such"), "keep: unknown transformation"),
+        (replace(WIDEN, transformation="load_once"), "widen: "),
     ],
 )
 def test_a_plan_that_cannot_be_replayed_is_left_out_with_the_reason(plan: Plan, reason: str) -> None:

@@ -7,11 +7,10 @@ import pytest
 from autocomp.simulator import SimulationOptions, run_program
 
 from autocomp.targets.simulator import isa, kernel
-from autocomp.targets.simulator.transforms import transformation
 from autocomp.targets.simulator.transforms.analysis.cost import move_cycles
 from autocomp.targets.simulator.transforms.analysis.requests import Cutting, Traffic
 
-from .conftest import facts_of, machine, naive
+from .conftest import facts_of, machine
 
 _STREAM = """
 void solution(int8_t T[512][{length}]) {{
@@ -61,17 +60,6 @@ def test_what_a_machine_does_not_state_is_estimated_as_the_simulator_takes_it() 
     facts = facts_of(text, "tiny")
     (site,) = (site for site in facts.sites if site.kind == "load")
     assert move_cycles(facts, site) == pytest.approx(result.timing.cycles / 128, rel=0.12)
-
-
-def test_a_block_may_need_a_panel_of_which_only_one_fits() -> None:
-    """With 4 rows of tiles, an operand's panel takes half of the memory, and the other operand comes half as often."""
-    best = transformation("keep_accumulator").candidates(naive(64, 48, 32, "tiny"))[0].parameters["loops"]
-    assert best == {"i": 4, "j": 2}
-
-
-def test_of_blocks_that_hide_their_moves_one_with_less_to_fill_and_to_drain_comes_first() -> None:
-    best = transformation("keep_accumulator").candidates(naive(512, 512, 512))[0].parameters["loops"]
-    assert best == {"i": 4, "j": 4}  # 4 x 8 need fewer loads, and 5 x 4 leave a rest
 
 
 def test_rows_are_cut_at_multiples_of_the_requests() -> None:

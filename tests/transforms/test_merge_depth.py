@@ -23,15 +23,6 @@ def test_results_are_unchanged_whatever_the_convolution(workload: Workload) -> N
     cycles(workload, with_best(naive(workload), "merge_depth"))
 
 
-@settings(max_examples=2, deadline=None)
-@given(convolutions())
-def test_other_options_work_on_deeper_steps(workload: Workload) -> None:
-    facts = naive(workload)
-    for name in ("merge_depth", "keep_accumulator", "widen_moves", "reuse_weights", "defer_stores", "prefetch"):
-        facts = with_best(facts, name)
-    cycles(workload, facts)
-
-
 def test_the_taps_of_a_row_and_their_channels_are_one_run() -> None:
     (proposal, *_) = transformation("merge_depth").proposals(naive(STEM))
     assert proposal.parameters == PADDED
@@ -40,13 +31,6 @@ def test_the_taps_of_a_row_and_their_channels_are_one_run() -> None:
     assert "&inp_padded[0][p * 2 + r][q * 32][depth * 16]" in text
     assert "&weights[r][0][depth * 16][0]" in text
     assert 2 * cycles(STEM, merged) < cycles(STEM, naive(STEM))
-
-
-def test_both_blocks_of_a_run_come_by_one_wide_move() -> None:
-    block = ("keep_accumulator", {"loops": {"p": 2, "q": 1}, "stage": {"depth": 2}})
-    facts = apply(naive(STEM), ("merge_depth", PADDED), block)
-    assert "mvin(&inp_padded[0][p_block * 4 + p * 2 + r][q_block * 32][0], p * 32, 21, " in print_kernel(facts.kernel)
-    cycles(STEM, facts)
 
 
 @pytest.mark.parametrize(

@@ -22,15 +22,6 @@ def test_results_are_unchanged_whatever_the_convolution(workload: Workload) -> N
     cycles(workload, with_best(naive(workload), "pad_input"))
 
 
-@settings(max_examples=2, deadline=None)
-@given(convolutions())
-def test_other_options_work_on_whole_tiles(workload: Workload) -> None:
-    facts = naive(workload)
-    for name in ("pad_input", "keep_accumulator", "widen_moves", "reuse_weights", "defer_stores", "prefetch"):
-        facts = with_best(facts, name)
-    cycles(workload, facts)
-
-
 def test_no_condition_on_the_image_is_left() -> None:
     padded = apply(naive(STEM), ("pad_input", {"tensor": "inp"}))
     text = print_kernel(padded.kernel)

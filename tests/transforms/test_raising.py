@@ -87,13 +87,12 @@ def normal(text: str) -> kernel.syntax.ast.Kernel:
 
 
 @pytest.mark.parametrize("text", [HELPERS_AND_WHILE, GENERATED], ids=["helpers and while", "generated"])
-def test_kernels_in_unseen_styles_are_raised_and_staged(text: str) -> None:
+def test_kernels_in_unseen_styles_are_raised_and_scheduled(text: str) -> None:
     evaluator = SimulatorEvaluator(MACHINE, workload())
     facts = analyse(kernel.parse(text), MACHINE, {"DIM": 16})
     assert unraised(facts.kernel) == ()
-    item = transformation("stage_operand")
-    better = item.apply(facts, item.candidates(facts)[0].parameters)
-    before, after = evaluator.evaluate(text), evaluator.evaluate(kernel.print_kernel(better))
+    better = facts.with_kernel(transformation("schedule").apply(facts, {}))
+    before, after = evaluator.evaluate(text), evaluator.evaluate(kernel.print_kernel(better.written))
     assert before.correct
     assert after.correct, after.failure
     assert (after.value or 0) < (before.value or 0)

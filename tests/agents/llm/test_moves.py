@@ -30,7 +30,7 @@ def naive(monkeypatch: pytest.MonkeyPatch) -> Context:
     """The naive kernel of a small GEMM, with a part of the shipped menu."""
     monkeypatch.setattr("autocomp.targets.simulator.knowledge.brief", lambda *_: "")
     menu = load(["general"])
-    few = replace(menu, options=tuple(menu.get(name) for name in ("tile", "reuse_weights", "reorder")))
+    few = replace(menu, options=tuple(menu.get(name) for name in ("schedule", "write_out", "tile")))
     small = workload.parse(WORKLOAD, Path("small.yaml"))
     accelerator = isa.load(small.accelerator)
     text = starting_kernel(small, accelerator)
@@ -43,10 +43,10 @@ def one_model(server: ScriptedServer, cache: Path) -> Ensemble:
 
 def test_moves_fit_the_kernel_and_belong_to_the_menu(naive: Context) -> None:
     options = {move.option for move in moves(naive)}
-    assert "tile" in options
+    assert "schedule" in options
     assert options <= {option.id for option in naive.menu.options}
-    one = replace(naive, menu=replace(naive.menu, options=(naive.menu.get("tile"),)))
-    assert {move.option for move in moves(one)} == {"tile"}
+    one = replace(naive, menu=replace(naive.menu, options=(naive.menu.get("schedule"),)))
+    assert {move.option for move in moves(one)} == {"schedule"}
 
 
 def test_every_move_can_be_applied_after_a_trip_through_json(naive: Context) -> None:
@@ -60,8 +60,8 @@ def test_every_move_can_be_applied_after_a_trip_through_json(naive: Context) -> 
 def test_a_chosen_move_is_carried_out_without_asking_the_model(
     server: ScriptedServer, naive: Context, tmp_path: Path
 ) -> None:
-    chosen = next(move for move in moves(naive) if move.option == "tile")
-    plan = {"option": "tile", "plan": "p", "transformation": "tile", "parameters": chosen.parameters}
+    chosen = next(move for move in moves(naive) if move.option == "schedule")
+    plan = {"option": "schedule", "plan": "p", "transformation": "schedule", "parameters": chosen.parameters}
     server.script(completion(json.dumps({"plans": [plan]})))
     (made,) = LlmPlanner(one_model(server, tmp_path), Agents()).plan(naive, 1).plans
     implementation = LlmCoder(one_model(server, tmp_path), Agents()).implement(naive, made)
@@ -70,12 +70,12 @@ def test_a_chosen_move_is_carried_out_without_asking_the_model(
     assert json.dumps(chosen.parameters) in server.requests[0].prompt
 
 
-@pytest.mark.parametrize("parameters", [{"loops": {"nowhere": 4}}, {"loops": 7}, {}])
+@pytest.mark.parametrize("parameters", [{"order": ["nowhere"]}, {"block": 7}, {"part": 3}])
 def test_the_model_is_asked_where_a_move_does_not_fit(
     server: ScriptedServer, naive: Context, tmp_path: Path, parameters: dict[str, object]
 ) -> None:
     server.script(completion(f"```c\n{naive.kernel}```"))
-    plan = Plan("tile", "Tile it.", "tile", parameters)
+    plan = Plan("schedule", "Schedule it.", "schedule", parameters)
     assert LlmCoder(one_model(server, tmp_path), Agents()).implement(naive, plan).kernel == naive.kernel
     assert "Not applicable mechanically" in server.requests[0].prompt
 
@@ -84,7 +84,7 @@ def test_no_estimate_promises_more_than_the_bound_leaves_and_ranges_are_told(nai
     found = moves(naive)
     assert naive.evaluation.bound is not None
     assert max(move.saving for move in found) <= (naive.evaluation.value or 0) - naive.evaluation.bound.value
-    first = next(move for move in found if move.option == "tile")
+    first = next(move for move in found if move.option == "schedule")
     assert "to" in first.ranges
 
 

@@ -75,11 +75,9 @@ def test_forms_that_models_like_are_read(text: str) -> None:
 
 
 def test_a_transformation_with_parameters_is_kept() -> None:
-    text = (
-        '{"plans": [{"option": "tile", "plan": "p", "transformation": "tile", "parameters": {"loop": "i", "by": 4}}]}'
-    )
+    text = '{"plans": [{"option": "schedule", "plan": "p", "transformation": "schedule", "parameters": {"early": 4}}]}'
     (plan,) = parse_plans(text, MENU, "m")
-    assert (plan.transformation, plan.parameters, plan.author) == ("tile", {"loop": "i", "by": 4}, "m")
+    assert (plan.transformation, plan.parameters, plan.author) == ("schedule", {"early": 4}, "m")
 
 
 def test_a_transformation_that_the_menu_lacks_is_dropped() -> None:

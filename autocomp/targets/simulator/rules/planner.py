@@ -31,10 +31,11 @@ from autocomp.targets.simulator.transforms.raising.unraised import unraised
 
 # An option that names one of these may make computation itself shorter, any other only what is around it.
 _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"})
-_WORTHWHILE = 0.02  # share of the cycles that makes shaping come before finishing
+_WORTHWHILE = 0.02  # share of the cycles that an option must promise for others to wait for it
+_LOOKED_AT = 4  # proposals of an option that others wait for
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
 _SAME_GAIN = 0.5  # the factor where the model does not tell the proposals apart
-_ANEW = 1.0  # by how much writing the starting kernel anew scores above other options, once one of them had its turn
+_ANEW = 1.0  # by how much writing the starting kernel anew scores above other options
 # Score, in itself and as a part of the best one's, below which proposals wait until there is nothing better; deep
 # lineages are reached with few evaluations only if not too many are spent on each kernel at a time.
 _PROMISING = 0.01
@@ -42,8 +43,6 @@ _COMPARABLE = 0.25
 _MOST_SAVED = 0.9  # share of the cycles that a plan is expected to save at most
 TRANSLATE = "translate"  # the option and the transformation of programs that do not use the machine
 _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
-
-_Shaping = tuple[str, frozenset[str]]  # a transformation, and the tensors that it is about (none: all)
 
 
 @dataclass(frozen=True)
@@ -78,10 +77,10 @@ class RulesPlanner:
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         profiled = profile(context.evaluation, accelerator, limits_of(context.diagnosis))
-        shapings = _open_shapings(context, facts)
-        chosen = _chosen(context, facts, _scored(context, facts, profiled, shapings), count)
-        if not chosen and shapings:  # the menu withholds what others wait for
-            chosen = _chosen(context, facts, _scored(context, facts, profiled, ()), count)
+        first = _open(context, facts)
+        chosen = _chosen(context, facts, _scored(context, facts, profiled, first), count)
+        if not chosen and first:  # the menu withholds what others wait for
+            chosen = _chosen(context, facts, _scored(context, facts, profiled, frozenset()), count)
         plans = tuple(_plan(scored, profiled, cycles_of(context.evaluation)) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(plans, messages=messages)
@@ -121,8 +120,8 @@ def _faded(scored: _Scored, chosen: Sequence[_Scored]) -> float:
     return scored.score * prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
 
 
-def _scored(context: Context, facts: Facts, profile: Profile, shapings: Sequence[_Shaping]) -> list[deque[_Scored]]:
-    """The proposals of each of the menu's transformations that none of `shapings` comes before, in the order that it
+def _scored(context: Context, facts: Facts, profile: Profile, first: frozenset[str]) -> list[deque[_Scored]]:
+    """The proposals of each of the menu's transformations that none of the `first` comes before, in the order that it
     gives them."""
     cycles = cycles_of(context.evaluation)
     scored: list[deque[_Scored]] = []
@@ -135,7 +134,7 @@ def _scored(context: Context, facts: Facts, profile: Profile, shapings: Sequence
             continue
         if item.anew and not _may_begin_anew(context):
             continue
-        if not _may_finish(facts, item, shapings):
+        if predecessors(item) & first:
             continue
         weight = profile.weight(option.applies.causes) * item.prior
         most = 1.0 if _COMPUTATION & set(option.applies.causes) else profile.around
@@ -152,47 +151,31 @@ def _scored(context: Context, facts: Facts, profile: Profile, shapings: Sequence
 
 
 def _may_begin_anew(context: Context) -> bool:
-    """True if a kernel may be written anew: the starting kernel once another option had its turn, and kernels that
-    were written by nothing else."""
-    if not context.lineage:
-        return True
+    """True if a kernel may be written anew: the starting kernel, and kernels that were written by nothing else."""
     anew = {item.name for item in TRANSFORMATIONS if item.anew}
     return all(step.plan.transformation in anew for step in context.lineage)
 
 
-def _open_shapings(context: Context, facts: Facts) -> list[_Shaping]:
-    """The untried shapings that are estimated to pay, with the tensors that they are about (none: all). The menu's
-    dropout has no say in this, but for those that nearly all others wait for: a menu may be without them."""
-    shapings: list[_Shaping] = []
+def _open(context: Context, facts: Facts) -> frozenset[str]:
+    """Names of the transformations that others wait for, and that are untried and estimated to pay. The menu's dropout
+    has no say in this."""
     cycles = cycles_of(context.evaluation)
-    offered = {option.transformation for option in context.menu.options}
     decisive = {name for item in TRANSFORMATIONS for name in item.after}
-    for name in sorted(decisive):
-        item = transformation(name)
-        if item.optional and name not in offered:
+    return frozenset(name for name in decisive if _pays(context, facts, transformation(name), cycles))
+
+
+def _pays(context: Context, facts: Facts, item: Transformation, cycles: float) -> bool:
+    """True if one of the first proposals of a transformation pays, applies, and is untried."""
+    for proposal in candidates_of(item, facts)[:_LOOKED_AT]:
+        if proposal.gain < _WORTHWHILE * cycles:
             continue
-        for proposal in candidates_of(item, facts)[:4]:
-            if proposal.gain < _WORTHWHILE * cycles:
-                continue
-            try:
-                changed = applied(item, facts, proposal.parameters)
-            except NotApplicable:
-                continue
-            if changed.digest not in context.tried:
-                shapings.append((name, frozenset(proposal.parameters.get("tensors", ()))))
-                break
-    return shapings
-
-
-def _may_finish(facts: Facts, item: Transformation, shapings: Sequence[_Shaping]) -> bool:
-    """True if nothing is left to decide about the moves that a transformation interleaves, or before its turn."""
-    earlier = predecessors(item)
-    before = [tensors for name, tensors in shapings if name in earlier]
-    if item.waits_for_all or not before:
-        return not before
-    moved = (b for b in facts.buffers if (b.is_result if item.about_results else b.is_input))
-    concerned = frozenset[str]().union(*(buffer.tensors for buffer in moved))
-    return not any(tensors <= concerned for tensors in before)
+        try:
+            changed = applied(item, facts, proposal.parameters)
+        except NotApplicable:
+            continue
+        if changed.digest not in context.tried:
+            return True
+    return False
 
 
 def _plan(scored: _Scored, profile: Profile, cycles: float) -> Plan:

@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.protocol import Parameters
-
-
-def factors_of(parameters: Parameters, name: str) -> dict[str, int]:
-    """A mapping of loop variables to whole numbers."""
-    value = parameters.get(name, {})
-    if not isinstance(value, Mapping):
-        raise NotApplicable(f"parameter {name!r} must map loop variables to numbers, and is {value!r}")
-    if any(isinstance(number, bool) or not isinstance(number, int) for number in value.values()):
-        raise NotApplicable(f"parameter {name!r} must hold whole numbers, and is {dict(value)!r}")
-    return {str(key): number for key, number in value.items()}
 
 
 def names_of(parameters: Parameters, name: str) -> tuple[str, ...]:

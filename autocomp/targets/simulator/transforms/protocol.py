@@ -68,11 +68,9 @@ class Transformation(ABC):
     instructions that it `uses`. `order` is its position in menus.
 
     The rules agent uses `prior` and `after`. `prior` is the weight of its causes, below 1 if it rather prepares others.
-    `after` names transformations that come first wherever they pay, since they decide what this one makes final. It
-    waits for those about the same tensors (the result's if it is `about_results`, else inputs), or with `waits_for_all`
-    for each. A transformation that waits for one waits for all before that one too, so that a chain names only its
-    last. Others wait for an `optional` one only if the menu offers it. One that writes a kernel `anew` leaves nothing
-    of what others did to it.
+    `after` names transformations that come first wherever they pay, since they leave this one more to do; it waits for
+    all before those too, so that a chain names only its last. One that writes a kernel `anew` leaves nothing of what
+    others did to it.
     """
 
     name: ClassVar[str]
@@ -84,9 +82,6 @@ class Transformation(ABC):
     order: ClassVar[int]
     prior: ClassVar[float] = 1.0
     after: ClassVar[tuple[str, ...]] = ()
-    about_results: ClassVar[bool] = False
-    waits_for_all: ClassVar[bool] = False
-    optional: ClassVar[bool] = False
     anew: ClassVar[bool] = False
 
     @abstractmethod

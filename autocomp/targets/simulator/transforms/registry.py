@@ -25,9 +25,13 @@ TRANSFORMATIONS: tuple[Transformation, ...] = tuple(sorted(_shipped(), key=lambd
 
 
 def predecessors(item: Transformation) -> frozenset[str]:
-    """Names of all that come before a transformation: its `after`, and the predecessors of those that wait for all."""
-    waiting = (before for before in map(transformation, item.after) if before.waits_for_all)
-    return frozenset(item.after).union(*map(predecessors, waiting))
+    """Names of all that come before a transformation: its `after`, and their predecessors."""
+    return frozenset(item.after).union(*(predecessors(transformation(name)) for name in item.after))
+
+
+def is_known(name: str) -> bool:
+    """True if there is a transformation of a name."""
+    return any(item.name == name for item in TRANSFORMATIONS)
 
 
 def transformation(name: str) -> Transformation:

@@ -10,20 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from autocomp.remember import remembered
-from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Site
+from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.analysis.limits import widest
-from autocomp.targets.simulator.transforms.analysis.registers import timing
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
     Settings,
     transfer_cycles,
-    unit_number,
 )
 from autocomp.targets.simulator.transforms.analysis.tensors import tensors
-from autocomp.targets.simulator.transforms.syntax.affine import interval
 from autocomp.targets.simulator.transforms.syntax.loops import Loop
-from autocomp.targets.simulator.transforms.syntax.rewrite import names
 
 CROWDING = 0.1  # of the time of moves that are hidden behind computation, the part that shows nevertheless
 
@@ -51,49 +46,6 @@ def unit_settings(facts: Facts, name: str) -> Settings:
 def compute_cycles(facts: Facts) -> float:
     """Cycles of one contraction of a full tile in a stream of them: one row of an operand a cycle."""
     return float(max(1, facts.tile[2]))
-
-
-def overlap_gain(facts: Facts, buffers: Sequence[Buffer], fills: int) -> float:
-    """Estimated cycles saved when the moves of buffers run beside everything else, without the commands being put in
-    another order. It is nothing where the contractions from one of the `fills` to the next are more than the machine
-    holds back, as no later command is looked at then."""
-    freed = [sum(site_cycles(facts, s, s.loops) for b in buffers for s in b.sites(kind)) for kind in ("load", "store")]
-    commands = 2 * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
-    held = min(
-        (unit_number(unit_settings(facts, site.role.instruction), "entries") for site in facts.contractions),
-        default=0.0,
-    )
-    if commands > held * fills:
-        return 0.0
-    total = contraction_cycles(facts) + moves_cycles(facts, "load") + moves_cycles(facts, "store")
-    return total - max(total - sum(freed), *freed)
-
-
-def kept_operand_cycles(facts: Facts, site: Site, times: int) -> float:
-    """Cycles of one contraction on average when `times` of them in a row share the operand inside the array.
-
-    Each takes as long as its rows, on average half way between the fewest, at an edge, and the most. The next operand
-    enters beside the last one before it, which at an edge has too few rows to hide that; the first contraction with a
-    new operand may take several passes.
-    """
-    argument = site.argument("rows")
-    bounds = None if argument is None else interval(argument, site.ranges)
-    fewest, most = (compute_cycles(facts),) * 2 if bounds is None else (max(1, bounds[0]), bounds[1])
-    average = (fewest + most) / 2
-    entering = max(0.0, compute_cycles(facts) - fewest) + (timing(facts, site, "passes", 1) - 1) * average
-    return average + entering / times
-
-
-@remembered
-def preloaded_names(facts: Facts) -> frozenset[str]:
-    """The variables that select the operand that is brought into the array."""
-    preloaded: set[str] = set()
-    for buffer in facts.buffers:
-        preloads = [operand for operand in buffer.operands if operand.site.kind == "preload"]
-        if buffer.is_input and preloads:
-            preloaded.update(*(names(operand.site.call.arguments[operand.position]) for operand in preloads))
-            preloaded.update(*(site.selecting for site in buffer.sites("load")))
-    return frozenset(preloaded)
 
 
 def present_cost(facts: Facts) -> float:

@@ -248,12 +248,6 @@ class Facts:
     def contractions(self) -> tuple[Site, ...]:
         return tuple(site for site in self.sites if site.kind == "contraction")
 
-    def beside_computation(self, site: Site, variable: str) -> bool:
-        """True if a loop over a variable holds both a call and a contraction; other loops may share the variable."""
-        loops = ((s.loops, s.loop_paths) for s in self.contractions)
-        around = {path for pair in loops for item, path in zip(*pair, strict=True) if item.variable == variable}
-        return not around.isdisjoint(site.loop_paths)
-
     def computes(self, statement: ast.Statement) -> bool:
         """True if a statement contains a contraction."""
         return "contraction" in self.kinds(statement)

@@ -21,15 +21,6 @@ def in_force(facts: Facts, site: Site) -> tuple[Site, ...]:
     return tuple([other for other in settings if other.path < site.path][-1:])
 
 
-def check_settled(facts: Facts, site: Site) -> None:
-    """Raises NotApplicable if a loop configures a move again, as it cannot leave that loop then."""
-    again = next((setting for setting in in_force(facts, site) if setting.loops), None)
-    if again is not None:
-        raise NotApplicable(
-            f"{site.call.function} is configured in the loop over {again.loops[-1].variable!r}; hoist that"
-        )
-
-
 def dram_stride(facts: Facts, site: Site) -> int:
     """Bytes from one DRAM row of a move to the next. Raises NotApplicable where that is not known."""
     given = [site] if site.argument("dram stride") is not None else list(in_force(facts, site))

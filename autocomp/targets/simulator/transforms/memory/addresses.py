@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.analysis.dependences import reach
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Operand
 from autocomp.targets.simulator.transforms.analysis.local_rows import leaves
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, literal
 from autocomp.targets.simulator.transforms.syntax.arithmetic import replace_sums
 from autocomp.targets.simulator.transforms.syntax.rewrite import Path, call_of, rewrite_statements, with_body
-
-Shift = Callable[[Operand], ast.Expression]
-
-
-def shift_operands(facts: Facts, operands: Sequence[Operand], shift: Shift) -> ast.Block:
-    """The body with `shift(operand)` added to the address of each operand."""
-    changes: dict[Path, dict[int, ast.Expression]] = {}
-    for operand in operands:
-        changes.setdefault(operand.site.path, {})[operand.position] = shift(operand)
-    return shift_arguments(facts, changes)
 
 
 def shift_arguments(facts: Facts, changes: Mapping[Path, Mapping[int, ast.Expression]]) -> ast.Block:
@@ -59,27 +48,23 @@ def linear(variables: Sequence[tuple[str, int]], unit: int) -> ast.Expression:
     return expression(total.times(unit))
 
 
-def place(facts: Facts, memory: str, needed: Mapping[int, int], *, by_bank: bool = False) -> dict[int, int]:
+def place(facts: Facts, memory: str, needed: Mapping[int, int]) -> dict[int, int]:
     """New first rows for the buffers of a memory: `needed` maps the present first row to the rows required.
 
-    A buffer keeps its place if nothing is in its way. With `by_bank`, every buffer starts a bank of its own, as long
-    as there are enough. Those that nothing computes with take the last rows that are left. Raises NotApplicable if they
-    do not fit.
+    A buffer keeps its place if nothing is in its way. Those that nothing computes with take the last rows that are
+    left. Raises NotApplicable if they do not fit.
     """
     total = facts.accelerator.memory(memory).rows
-    bank = facts.bank_rows(memory)
     order = sorted(needed)
     following = (*order[1:], total)
-    if not by_bank and all(low + needed[low] <= after for low, after in zip(order, following, strict=True)):
+    if all(low + needed[low] <= after for low, after in zip(order, following, strict=True)):
         return {low: low for low in order}
     passing = {b.low: _further(facts, b) for b in facts.buffers if b.memory == memory and not b.is_computed_with}
     starts: dict[int, int] = {}
     top = 0
     for low in (low for low in order if low not in passing):
         starts[low] = top
-        top += -(-needed[low] // bank) * bank if by_bank else needed[low]
-    if top > total and by_bank:
-        raise NotApplicable(f"the operands need {top // bank} banks of {memory}, which has {total // bank}")
+        top += needed[low]
     for low in (low for low in order if low in passing):
         taken = [(start, start + needed[other] + passing.get(other, 0)) for other, start in starts.items()]
         starts[low] = _last_gap(taken, needed[low] + passing[low], total)
@@ -90,7 +75,16 @@ def place(facts: Facts, memory: str, needed: Mapping[int, int], *, by_bank: bool
 
 def _further(facts: Facts, buffer: Buffer) -> int:
     """Rows after those of a buffer that its wide moves may fill with further blocks of columns."""
-    return max(reach(facts, operand) - operand.height for operand in buffer.operands)
+    return max(_reach(facts, operand) - operand.height for operand in buffer.operands)
+
+
+def _reach(facts: Facts, operand: Operand) -> int:
+    """Rows from the first to the last that one call can cover, further blocks of columns included."""
+    blocks = -(-(operand.site.highest("cols") or 1) // facts.accelerator.memory(operand.memory).cols)
+    settings = [s for s in facts.sites if s.kind == "configuration" and s.selector == operand.site.selector]
+    apart = [affine(stride) for stride in (s.argument("block stride") for s in settings) if stride is not None]
+    known = [value.constant for value in apart if value.is_constant]
+    return operand.height + (blocks - 1) * max([facts.tile[0], *known])
 
 
 def _last_gap(taken: Sequence[tuple[int, int]], rows: int, total: int) -> int:

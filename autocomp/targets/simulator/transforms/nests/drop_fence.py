@@ -28,7 +28,6 @@ class DropFence(Transformation):
     causes = ("Fence",)
     uses = ("synchronisation",)
     after = ("drop_unused",)
-    waits_for_all = True
     guidance = """
     A fence makes everything wait for everything. Only two accesses to the same DRAM, by units or by the host, at least
     one of them a write, need one between them; data that stays in local memory needs none.

@@ -46,7 +46,6 @@ class MergeDepth(Transformation):
     order = 110
     causes = ("Busy", "Pairing", "Pipeline", "ReadAfterWrite", "WriteAfterRead")
     uses = ("load", "preload", "contraction")
-    optional = True
     guidance = """
     Take several steps of a reduction as one where both operands have them side by side in memory: the taps along a row
     of a convolution with their channels are one run of the image's row and consecutive rows of the weights. Depth 3 in

@@ -36,7 +36,6 @@ class NegateOnStore(Transformation):
     causes = ("Fence", "Host")
     uses = ("store", "configuration")
     after = ("load_once",)
-    waits_for_all = True
     guidance = """
     Where the host negates what was just stored, let the command that moves results out multiply by -1, and put the
     scale back afterwards. Signs of operands can come with their loads in the same way.

@@ -55,6 +55,11 @@ class WholeCostModel(CostModel):
     def entering(self) -> float:
         return self._cycles(self.leaves.product, {self.computation.row: 1}) if self.leaves.keeps else 0.0
 
+    @property
+    def passes(self) -> float:  # type: ignore[override]
+        """One: what a command states lasts for all that it does."""
+        return 1.0
+
     def turnover(self, rows: float) -> float:
         """Nothing: a command that multiplies a whole tile lasts longer than it waits."""
         return 0.0

@@ -26,7 +26,6 @@ class AddInPlace(Transformation):
     causes = ("Fence", "Host")
     uses = ("contraction", "store")
     after = ("negate_on_store",)
-    waits_for_all = True
     guidance = """
     Where the host adds two stored results, let the second one accumulate on top of the first, and store the sum. For a
     difference, load an operand of one of the two with a scale of -1.

@@ -20,7 +20,6 @@ class DropUnused(Transformation):
     order = 290
     causes = ("Bus", "QueueFull", "Host")
     after = ("keep_results",)
-    waits_for_all = True
     guidance = """
     Leave out stores that are overwritten before anything reads them, loads and computations into rows that nobody uses,
     and the host's work on them.

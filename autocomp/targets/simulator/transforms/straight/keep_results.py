@@ -27,7 +27,6 @@ class KeepResults(Transformation):
     causes = ("Fence", "Bus", "MemoryLatency", "ReadAfterWrite")
     uses = ("load", "store", "contraction")
     after = ("add_in_place",)
-    waits_for_all = True
     guidance = """
     Where a result is moved out and loaded again as an operand, let the operand name the rows that still hold the
     result. If the move out scales it, as by -1, load the other factor of the product with that scale instead.

@@ -23,7 +23,6 @@ class LoadOnce(Transformation):
     causes = ("Bus", "MemoryLatency", "ReadAfterWrite", "QueueFull")
     uses = ("load",)
     after = ("own_rows",)
-    waits_for_all = True
     guidance = """
     Drop a load of what an earlier one brought with the same configuration, and let its users read those rows.
     It pays when the same matrix is loaded in every step, and the bytes read from DRAM are a multiple of the inputs.

@@ -28,7 +28,6 @@ class OrderCommands(Transformation):
     order = 300
     causes = ("ReadAfterWrite", "Pipeline", "Drain", "Idle", "MemoryLatency")
     after = ("drop_fence",)
-    waits_for_all = True
     guidance = """
     Among commands that do not depend on each other, issue those first on which the longest chain of others waits, and
     those of one configuration side by side.

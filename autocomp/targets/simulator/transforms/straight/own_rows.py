@@ -21,8 +21,6 @@ class OwnRows(Transformation):
     title = "Give every value rows of its own"
     order = 250
     causes = ("WriteAfterRead", "WriteAfterWrite", "ReadAfterWrite", "BankConflict", "MemoryLatency")
-    after = ("keep_accumulator", "widen_moves")
-    waits_for_all = True
     guidance = """
     Where the same few rows of local memory hold one value after the other, let each value that is loaded or computed
     have rows that nothing else uses while it is needed, factors of a product in different banks.

@@ -24,6 +24,7 @@ from autocomp.targets.simulator.transforms.syntax.affine import affine
 from autocomp.targets.simulator.transforms.syntax.rewrite import call_of, names, walk, with_body
 
 Record = tuple[str, int | None]  # a state record and its index
+_KINDS = ("load", "store", "preload", "contraction", "elementwise", "copy")  # that are followed one by one
 _COUNTS_OF_BUILTINS = {name: len(tensors) for name, tensors, _ in BUILTINS}
 
 
@@ -146,7 +147,7 @@ class _Reader:
         accelerator = self.facts.accelerator
         instruction = accelerator.instruction(role.instruction)
         assert instruction is not None
-        if role.kind in ("synchronisation", "elementwise", "copy") or instruction.streams:
+        if role.kind == "synchronisation" or instruction.streams:
             raise NotApplicable(f"{call.function} is not among the commands that can be followed one by one")
         values = [self.folding.operand(argument) for argument in call.arguments]
         operands = operands_of(accelerator, call.function, values)
@@ -155,7 +156,7 @@ class _Reader:
             return None
         if instruction.words.get("role") == "fence":
             return ProgramStep("fence", "", (call,), ())
-        if role.kind not in ("load", "store", "preload", "contraction"):
+        if role.kind not in _KINDS:
             raise NotApplicable(f"{call.function} is not among the commands that can be followed one by one")
         self._need(role, operands)
         first = self.number - len(self.pending)

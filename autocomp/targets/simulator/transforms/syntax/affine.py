@@ -6,7 +6,6 @@ Sums do not wrap, and neither do subscripts and addresses of a kernel that runs 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from autocomp.linear import Linear
 from autocomp.remember import remembered
@@ -159,13 +158,6 @@ def narrowed(ranges: Ranges, condition: ast.Expression, holds: bool = True) -> R
     for sign, most in _AT_MOST.get(operator, ()):
         narrow = None if narrow is None else _at_most(narrow, difference.times(sign), most)
     return narrow
-
-
-def opposite(condition: ast.Expression) -> ast.Expression:
-    """The condition that holds where this one does not."""
-    if isinstance(condition, ast.Binary) and condition.operator in _OPPOSITES:
-        return replace(condition, operator=_OPPOSITES[condition.operator])
-    return ast.Unary("!", condition)
 
 
 _OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}

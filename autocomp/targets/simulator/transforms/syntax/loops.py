@@ -86,16 +86,6 @@ def conjunction(conditions: Sequence[ast.Expression]) -> ast.Expression:
     return reduce(lambda test, other: ast.Binary("&&", test, other), conditions)
 
 
-def disjunction(conditions: Sequence[ast.Expression]) -> ast.Expression:
-    """Any of the conditions, of which there is at least one."""
-    return reduce(lambda test, other: ast.Binary("||", test, other), conditions)
-
-
-def make_constant(name: str, value: ast.Expression) -> ast.Declaration:
-    """`const int name = value;`"""
-    return ast.Declaration((ast.Declarator(name, INT, value),), const=True)
-
-
 def linear_index(loops: Sequence[Loop]) -> ast.Expression:
     """The number of an iteration of a nest, counted in execution order."""
     total = Affine(0)
