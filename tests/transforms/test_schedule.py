@@ -22,6 +22,7 @@ from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.scheduling.choose import plain
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer, placed, waiting
 from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
 
@@ -49,6 +50,43 @@ void solution(int8_t A[35][64], int8_t B[64][48], int8_t C[35][48]) {
         gemmini_extended_mvout(&C[i][j], 1u << 31, DIM, rows);
     }
     gemmini_fence();
+}
+"""
+
+
+LAYERS = """
+void solution(int8_t X[32][48], int8_t V[48][64], int8_t W[64][16], int8_t Y[32][16]) {
+    static int8_t hidden[32][64];
+    const uint32_t sums = 0x80000000;
+    config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+    config_ld(48, 1.0f, 16, 0);
+    config_ld(64, 1.0f, 16, 1);
+    gemmini_extended_config_st(64, RELU, 0.0078125f);
+    for (int i = 0; i < 32; i += 16) {
+        for (int j = 0; j < 64; j += 16) {
+            for (int k = 0; k < 48; k += 16) {
+                mvin(&X[i][k], 0, 16, 16);
+                mvin2(&V[k][j], 16, 16, 16);
+                preload(16, k == 0 ? sums : sums | 0x40000000, 16, 16, 16, 16);
+                compute_preloaded(0, 0xffffffff, 16, 16, 16, 16);
+            }
+            mvout(&hidden[i][j], sums, 16, 16);
+        }
+    }
+    fence();
+    config_ld(64, 1.0f, 16, 0);
+    config_ld(16, 1.0f, 16, 1);
+    gemmini_extended_config_st(16, NO_ACTIVATION, 0.0078125f);
+    for (int i = 0; i < 32; i += 16) {
+        for (int k = 0; k < 64; k += 16) {
+            mvin(&hidden[i][k], 0, 16, 16);
+            mvin2(&W[k][0], 16, 16, 16);
+            preload(16, k == 0 ? sums : sums | 0x40000000, 16, 16, 16, 16);
+            compute_preloaded(0, 0xffffffff, 16, 16, 16, 16);
+        }
+        mvout(&Y[i][0], sums, 16, 16);
+    }
+    fence();
 }
 """
 
@@ -137,6 +175,33 @@ def test_a_schedule_that_does_not_fit_is_refused_with_the_reason(parameters: Par
 def test_what_is_more_than_one_contraction_is_left_alone() -> None:
     text = kernel.print_kernel(naive(16, 16, 16).given).replace("fence();", "C[0][0] = 1; fence();")
     assert not proposals(facts_of(text))
+
+
+def test_computations_with_fences_between_are_scheduled_by_themselves() -> None:
+    facts, schedule = facts_of(LAYERS), transformation("schedule")
+    with pytest.raises(NotApplicable, match="'part' must be one of the parts with a computation, 0, 1, and is None"):
+        schedule.apply(facts, {})
+    both = applied(schedule, applied(schedule, facts, {"part": 0, "kept": True}), {"part": 1})
+    assert raised_of(both, 0).given
+    assert raised_of(both, 1).given
+    assert kernel.print_kernel(both.written).count("// schedule") == 2
+    assert 2 * (cycles(both) or 0) < (cycles(facts) or 0)
+
+
+def test_panels_that_are_filled_while_others_are_read_lie_in_banks_of_their_own() -> None:
+    often = Buffer("spad", 2688, 2, 100_000.0, 450_000.0)
+    seldom = Buffer("spad", 1536, 6, 9_000.0, 60_000.0)  # in more than two banks, whatever the place
+    starts = placed(machine(), {"often": often, "seldom": seldom})["often"]
+    banks = [set(range(start // 4096, (start + 2687) // 4096 + 1)) for start in starts]
+    assert not banks[0] & banks[1]
+    assert 0 < waiting(machine(), {"often": often, "seldom": seldom}) < 20_000
+
+
+def test_operands_that_enter_in_two_passes_are_kept_for_many_rows() -> None:
+    text = "operation: gemm\naccelerator: gemmini\ndims: {I: 256, J: 64, K: 64}\ntranspose_b: true\n"
+    facts = facts_of(starting_kernel(parse_workload(text, Path("gemm.yaml")), machine()))
+    assert raised_of(facts).model.passes == 2
+    assert proposals(facts)[0]["block"]["i"] > 4  # three would do for one pass
 
 
 def test_a_channel_by_itself_is_not_scheduled_where_several_fill_the_array() -> None:

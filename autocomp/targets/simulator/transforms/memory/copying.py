@@ -9,11 +9,11 @@ from math import prod
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import as_written, element_of, with_roles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
+from autocomp.targets.simulator.transforms.analysis.fences import make_fence
 from autocomp.targets.simulator.transforms.analysis.limits import largest
 from autocomp.targets.simulator.transforms.analysis.settings import in_force
 from autocomp.targets.simulator.transforms.analysis.tensors import Tensor, declaration
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.memory.synchronisation import make_fence
 from autocomp.targets.simulator.transforms.straight.footprint import Change
 from autocomp.targets.simulator.transforms.straight.program import program_of
 from autocomp.targets.simulator.transforms.straight.values import address_in

@@ -19,12 +19,12 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import element_of, with_roles
 from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Pointer, Site
+from autocomp.targets.simulator.transforms.analysis.fences import make_fence
 from autocomp.targets.simulator.transforms.analysis.settings import stride_setting
 from autocomp.targets.simulator.transforms.analysis.tensors import Tensor, declaration, known_tensor
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.addresses import linear, make_room, shifted
 from autocomp.targets.simulator.transforms.memory.relay import check_exact, with_strides
-from autocomp.targets.simulator.transforms.memory.synchronisation import make_fence
 from autocomp.targets.simulator.transforms.parameters import name_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, interval, literal, minimum

@@ -7,8 +7,8 @@ from math import prod
 
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
+from autocomp.targets.simulator.transforms.analysis.fences import is_fence
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.memory.synchronisation import is_fence
 from autocomp.targets.simulator.transforms.parameters import flag_of, number_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.fences import unneeded

@@ -155,7 +155,7 @@ def raised_of(facts: Facts, number: int | None = None) -> Raised:
 
 def _raised_parts(facts: Facts) -> Mapping[int, Raised]:
     """The computation of all of a kernel or, where that is not one, those of its parts, by their numbers. Raises
-    NotApplicable where there is none."""
+    NotApplicable where nothing is computed, or it is not seen."""
 
     def outcome() -> Mapping[int, Raised]:
         whole, parts = whole_of_kernel(facts), parts_of(facts)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
-from autocomp.targets.simulator.transforms.memory.synchronisation import is_fence
+from autocomp.targets.simulator.transforms.analysis.fences import is_fence
 from autocomp.targets.simulator.transforms.syntax.heading import heading, with_heading, without_headings
 from autocomp.targets.simulator.transforms.syntax.nest import Statements
 from autocomp.targets.simulator.transforms.syntax.rewrite import call_of, fresh, names, renamed, with_body
@@ -33,7 +33,7 @@ class Part:
     def replaced(self, statements: Statements, text: str) -> ast.Kernel:
         """The kernel with other statements in the part's place, which `text` is the heading of. Declarations of the
         part that others need stay."""
-        kept = tuple(s for s in self.statements if self._is_needed(s, statements))
+        kept = tuple(s for s in self.statements[: self._head] if self._is_needed(s, statements))
         others = ast.Block((*self.before, *kept, *self.after))
         taken = {d.name for s in others.statements if isinstance(s, ast.Declaration) for d in s.declarators}
         own = [d.name for s in statements if isinstance(s, ast.Declaration) for d in s.declarators]
@@ -45,9 +45,17 @@ class Part:
         kernel = ast.Kernel(functions, self.kernel.globals, constants=self.kernel.constants)
         return with_body(kernel, ast.Block((*self.before, *kept, *with_heading(changed.statements, text), *self.after)))
 
+    @property
+    def _head(self) -> int:
+        """The statements before the heading, which the part has kept; all where there is no heading."""
+        numbers = (n for n, statement in enumerate(self.statements) if heading((statement,)))
+        return next(numbers, len(self.statements))
+
     def _is_needed(self, statement: ast.Statement, statements: Statements) -> bool:
         if not isinstance(statement, ast.Declaration):
             return False
+        if self.heading:
+            return True
         users = ast.Block((*self.after, *(statements if statement.static else ())))
         return any(d.name in names(users) for d in statement.declarators)
 

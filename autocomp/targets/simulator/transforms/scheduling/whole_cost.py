@@ -56,7 +56,7 @@ class WholeCostModel(CostModel):
         return self._cycles(self.leaves.product, {self.computation.row: 1}) if self.leaves.keeps else 0.0
 
     @property
-    def passes(self) -> float:  # type: ignore[override]
+    def passes(self) -> float:
         """One: what a command states lasts for all that it does."""
         return 1.0
 

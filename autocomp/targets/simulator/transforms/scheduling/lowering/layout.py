@@ -119,8 +119,8 @@ def _in_turn(rows: Sequence[int], alignment: int, most: int) -> list[int] | None
 
 
 def _meetings(panels: Sequence[_Panel], places: Sequence[int], bank: int) -> tuple[float, int]:
-    """How often two accesses meet in a bank, if each is spread evenly over the time; and the number of pairs of panels
-    that share a bank."""
+    """The number of times that two accesses meet in a bank, if each is spread evenly over the time; and of pairs of
+    panels that share a bank."""
     parts = [panel.in_banks(place, bank) for panel, place in zip(panels, places, strict=True)]
     total = max(panel.buffer.used for panel in panels)
     meetings, pairs = 0.0, 0
