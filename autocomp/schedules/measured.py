@@ -13,7 +13,7 @@ from autocomp.targets.protocol import Target
 from autocomp.workload.model import Workload
 from autocomp.workload.schema import usual_options
 
-TRIALS = 2  # other values of an option for which a kernel must be correct, before it counts as an argument
+TRIALS = (1, -1)  # signs of the other values of an option for which a kernel must be correct, to have it as argument
 
 
 def operation_of(workload: Workload, arguments: tuple[str, ...] = ()) -> Operation:
@@ -35,9 +35,9 @@ def operation_of(workload: Workload, arguments: tuple[str, ...] = ()) -> Operati
 
 
 def arguments_of(workload: Workload, target: Target, kernel: str, value: Number) -> tuple[str, ...]:
-    """The options that a correct kernel takes as arguments. They are numbers other than the usual ones, for which
-    a kernel with another number in its text is correct for that one, at the same `value`. Two other numbers are drawn
-    from fresh entropy, and judged by all stages.
+    """The options that a correct kernel takes as arguments. They are numbers other than the usual ones, which the kernel
+    hands to the machine and uses for nothing else. With another number in its text it is correct for that one, at the same
+    `value`. Two other numbers, one of them negative, are drawn from fresh entropy, and judged by all stages.
     """
     usual = usual_options(workload.operation)
     numbers = {n: v for n, v in workload.options.items() if isinstance(v, float) and n in usual and v != usual[n]}
@@ -46,10 +46,10 @@ def arguments_of(workload: Workload, target: Target, kernel: str, value: Number)
 
 def _takes(name: str, workload: Workload, target: Target, kernel: str, value: Number) -> bool:
     present = {name: float(workload.options[name])}
-    if not has_number(kernel, present[name]):
+    if not has_number(kernel, present[name]) or not target.language.hands_on(kernel, present[name]):
         return False
-    for exponent in secrets.SystemRandom().sample(range(-9, -1), TRIALS):
-        other = binary32((1 + secrets.randbelow(1 << 20) / (1 << 20)) * 2.0**exponent)
+    for sign, exponent in zip(TRIALS, secrets.SystemRandom().sample(range(-9, 3), len(TRIALS)), strict=True):
+        other = binary32(sign * (1 + secrets.randbelow(1 << 20) / (1 << 20)) * 2.0**exponent)
         asked = replace(workload, options={**workload.options, name: other})
         evaluation = target.evaluator(asked).evaluate(bound(kernel, present, {name: other}))
         if not evaluation.correct or evaluation.value != value:

@@ -99,6 +99,11 @@ class Language(ABC):
         """True if a kernel computes its result without the machine, so that it has to be translated first."""
         return False
 
+    def hands_on(self, kernel: str, number: float) -> bool:
+        """True if all that a kernel does with numbers of this value is to hand them to the machine: it computes nothing
+        from them, and decides nothing by them. False where nobody knows."""
+        return False
+
 
 class Evaluator(ABC):
     """Judges and measures kernels of one workload on one target. Picklable, since evaluations run in worker processes.

@@ -24,8 +24,8 @@ from autocomp.workload.model import InputSet, TensorSpec, Workload
 Array = npt.NDArray[Any]
 Vectors = npt.NDArray[np.int8]
 MIXTURE = ("random", "extremes", "zeros", "one_hot", "sparse", "large", "cancelling", "edges")
-KINDS = (*MIXTURE, "mixed")
-CUSTOM = ("random", "extremes", "zeros", "one_hot", "sparse", "large")
+CUSTOM = ("random", "extremes", "zeros", "one_hot", "sparse", "large", "short")
+KINDS = (*MIXTURE, "mixed", "short")
 DRAWS = {
     "smoke": ("random", "mixed"),
     "adversarial": ("extremes", "edges", "mixed"),
@@ -44,6 +44,8 @@ ENOUGH = 4096  # results that a kind has to try; a smaller operation gets more d
 MOST_DRAWS = 8
 SEED_BITS = 53
 FLOAT_LIMIT = 1.5  # magnitude of the inputs of a gemm of floats
+SHORT = 13  # significant bits of short numbers at most: one more than binary16 has, for its ties
+SHORT_RANGE = 20  # powers of two that short floats spread over
 FRACTION = 128  # floats other than random ones are multiples of 1 / FRACTION
 
 
@@ -81,7 +83,9 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
     - large: the most negative or most positive value throughout, so that sums are as large as they get.
     - cancelling: sums that leave the range on one side or on both before they come back.
     - edges: results on and beside ties of the rounding, and at the ends of the range.
-    - mixed: each vector is of one of these kinds.
+    - short: numbers of few significant bits and of all magnitudes, and those beside them, as a custom operation's
+      ties of a rounding and its small results need.
+    - mixed: each vector is of one of these kinds; of a custom operation each element.
     """
     random = np.random.default_rng([input_set.seed, KINDS.index(input_set.kind)])
     arrays: dict[str, Array] = {}
@@ -259,13 +263,34 @@ def _operand(workload: Workload, tensor: TensorSpec, position: int, kind: str, r
     if kind in ("extremes", "large"):
         ends = [low, high] if kind == "large" else [low, high, *(v for v in (-1, 0, 1) if low <= v <= high)]
         return random.choice(np.array(ends, dtype), tensor.shape)
-    if dtype.kind == "f":
+    if kind == "short":
+        values = _short(low, high, dtype, tensor.shape, random)
+    elif dtype.kind == "f":
         values = random.uniform(low, high, tensor.shape)
     else:
         values = random.integers(int(low), int(high), tensor.shape, dtype=dtype.type, endpoint=True)
     if kind == "sparse":
         values = np.where(random.random(tensor.shape) < 0.1, values, min(max(0, low), high))
     return np.asarray(values).astype(dtype)
+
+
+def _short(low: float, high: float, dtype: np.dtype[Any], shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """Odd numbers of up to `SHORT` bits times powers of two, half of them moved to the next number on either side."""
+    most = max(abs(low), abs(high)) or 1
+    width = random.integers(1, SHORT, shape, endpoint=True)
+    odd = random.integers(0, 1 << width, shape) | 1
+    signs = random.choice((-1, 1) if low < 0 else (1,), shape)
+    if dtype.kind == "f":
+        top = math.floor(math.log2(most))
+        values = np.ldexp(odd / 2.0**width, random.integers(top - SHORT_RANGE, top + 1, shape)).astype(dtype) * signs
+        beside = np.nextafter(values, (values + random.choice((-1, 1), shape)).astype(dtype))
+        values = np.where(random.random(shape) < 0.5, values, beside)
+    else:
+        bits = min(int(most).bit_length(), 62)
+        shift = random.integers(0, np.maximum(bits - width, 0) + 1)
+        values = (odd.astype(np.int64) << shift) * signs + random.choice((-1, 0, 0, 1), shape)
+    chosen: Array = np.where((values < low) | (values > high), random.uniform(low, high, shape), values)
+    return chosen
 
 
 def _range(workload: Workload, tensor: TensorSpec) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,19 @@ def test_a_run_folder_brings_the_objective_back(target: Target) -> None:
 def test_an_objective_that_there_is_not_is_refused(machine: str, objective: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_target(f"simulator:{machine}").pursuing(objective)
+
+
+def test_less_energy_than_any_kernel_needs_is_never_a_result(target: Target) -> None:
+    problem = replace(workload.load("tiny_add", ()), multiply_accumulates=40_000)
+    kernel = problem.starting_kernel
+    assert kernel is not None
+    assert target.evaluator(problem).evaluate(kernel).correct
+    judged = target.pursuing("energy").evaluator(problem).evaluate(kernel)
+    assert judged.failure is not None
+    assert (judged.failure.stage, "that is impossible" in judged.failure.message) == ("bound", True)
+
+
+def test_a_host_that_computes_has_no_energy_to_search_for(target: Target) -> None:
+    problem = replace(workload.load("tiny_gemm_edges", ()), host="compute")
+    with pytest.raises(ConfigError, match="no description states the energy of its arithmetic"):
+        target.pursuing("energy").evaluator(problem)

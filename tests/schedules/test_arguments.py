@@ -37,6 +37,7 @@ void solution(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {
     fence();
 }
 """
+HELPER = "void stored(float s) { gemmini_extended_config_st(16, NO_ACTIVATION, s == 3.5f ? 1.0f : s); }"
 
 
 @given(NUMBERS)
@@ -73,6 +74,8 @@ def test_a_scale_that_stands_for_itself_alone_is_an_argument() -> None:
         ("1.0", KERNEL.replace("0.0123f", "1.0f")),  # the usual one, which moves have too
         ("0.5", KERNEL.replace("0.0123f", "1.0f / 2")),  # it does not stand in the text
         ("0.25", KERNEL.replace("1.0f, 16, 0", "0.25f, 16, 0").replace("0.0123f", "0.25f")),  # not what is computed
+        ("0.5", KERNEL.replace("0.0123f", "(0.5f == 3.5f ? 1.0f : 0.5f)")),  # it decides: wrong for 3.5 alone
+        ("0.5", HELPER + KERNEL.replace("gemmini_extended_config_st(16, NO_ACTIVATION, 0.0123f)", "stored(0.5f)")),
     ],
 )
 def test_another_scale_is_a_constant_of_the_kernel(scale: str, kernel: str) -> None:

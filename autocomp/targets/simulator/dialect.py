@@ -6,6 +6,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+import numpy as np
+
 from autocomp.errors import KernelError
 from autocomp.targets.fences import fenced_blocks, without_thoughts
 from autocomp.targets.protocol import Language
@@ -87,6 +89,14 @@ class Dialect(Language):
         tree = self._tree(kernel)
         own = {function.name for function in tree.functions} | {name for name, *_ in BUILTINS}
         return all(node.function in own for node in walk(tree) if isinstance(node, ast.Call))
+
+    def hands_on(self, kernel: str, number: float) -> bool:
+        tree = self._tree(kernel)
+        own = {function.name for function in tree.functions}
+        calls = (node for node in walk(tree) if isinstance(node, ast.Call) and node.function not in own)
+        handed = {id(argument) for call in calls for argument in call.arguments}
+        numbers = (node for node in walk(tree) if isinstance(node, ast.FloatLiteral))
+        return all(id(node) in handed for node in numbers if np.float32(node.value) == np.float32(number))
 
 
 def _variable(loop: ast.For) -> str:

@@ -53,6 +53,7 @@ class Judgement:
     kernel_text: str
     seed: int
     limits: SimulationOptions  # of steps and cycles
+    objective: str = "cycles"
     compiled: CompiledKernel | None = None
     timed: SimulationResult | None = None  # the slowest run whose cycles count
     watched: SimulationResult | None = None  # the first that was watched for memory discipline

@@ -111,7 +111,7 @@ class SimulatorEvaluator(Evaluator):
         max_steps = MAX_HOST_STEPS if computes else MAX_STEPS
         limits = SimulationOptions(max_cycles=self.max_cycles, max_steps=max_steps, max_bytes=MAX_BYTES)
         drawn = fresh_seed() if seed is None else seed
-        return Judgement(self.workload, self.accelerator, self.compile, kernel, drawn, limits)
+        return Judgement(self.workload, self.accelerator, self.compile, kernel, drawn, limits, self.objective)
 
     def _evidence(self, session: Judgement, timing: Timing | None, spent: Energy | None) -> Evidence:
         """The figures of those runs that the stages needed."""

@@ -9,6 +9,7 @@ import numpy as np
 from autocomp.simulator.results import SimulationResult, Violation
 from autocomp.targets.evaluation import Stage
 from autocomp.targets.simulator.evaluate.bounds import beyond
+from autocomp.targets.simulator.evaluate.objectives import cheaper
 from autocomp.targets.simulator.evaluate.session import (
     HOST_COMPUTES,
     PLAIN,
@@ -39,12 +40,13 @@ def smoke(session: Judgement) -> str:
 
 
 def bound(session: Judgement) -> str:
-    """No kernel is faster than possible. One that is shows a fault of ours, and is refused."""
+    """No kernel is faster than possible, or needs less energy. One that is shows a fault of ours, and is refused."""
     if session.timed is None or session.timed.timing is None:
         smoke(session)
     assert session.timed is not None
     assert session.timed.timing is not None
-    impossible = beyond(session.workload, session.accelerator, session.timed.timing.cycles)
+    problem = session.workload, session.accelerator
+    impossible = beyond(*problem, session.timed.timing.cycles) or cheaper(session.objective, *problem, session.timed)
     if impossible:
         raise StageFailure(impossible)
     return "no faster than possible"

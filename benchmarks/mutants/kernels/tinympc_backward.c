@@ -1,0 +1,1 @@
+// workload: tinympc_backward
