@@ -35,9 +35,9 @@ def operation_of(workload: Workload, arguments: tuple[str, ...] = ()) -> Operati
 
 
 def arguments_of(workload: Workload, target: Target, kernel: str, value: Number) -> tuple[str, ...]:
-    """The options that a correct kernel takes as arguments. They are numbers other than the usual ones, which the kernel
-    hands to the machine and uses for nothing else. With another number in its text it is correct for that one, at the same
-    `value`. Two other numbers, one of them negative, are drawn from fresh entropy, and judged by all stages.
+    """The options that a correct kernel takes as arguments. They are numbers other than the usual ones, which the
+    kernel hands to the machine and uses for nothing else. With another in its text it is correct for that one, at the
+    same `value`. Two other numbers, one of them negative, are drawn from fresh entropy, and judged by all stages.
     """
     usual = usual_options(workload.operation)
     numbers = {n: v for n, v in workload.options.items() if isinstance(v, float) and n in usual and v != usual[n]}

@@ -73,5 +73,5 @@ def test_less_energy_than_any_kernel_needs_is_never_a_result(target: Target) -> 
 
 def test_a_host_that_computes_has_no_energy_to_search_for(target: Target) -> None:
     problem = replace(workload.load("tiny_gemm_edges", ()), host="compute")
-    with pytest.raises(ConfigError, match="no description states the energy of its arithmetic"):
+    with pytest.raises(ConfigError, match="nothing states the energy of its arithmetic"):
         target.pursuing("energy").evaluator(problem)

@@ -47,7 +47,7 @@ def bound_of(name: str, workload: Workload, accelerator: Accelerator) -> Bound:
         return cycles
     if workload.host != "control":
         raise ConfigError(
-            f"{name} cannot be searched for where the host computes: no description states the energy of its arithmetic",
+            f"{name} cannot be searched for where the host computes: nothing states the energy of its arithmetic",
             hint="search for cycles, or leave `host: control` in the workload",
         )
     into = sum(tensor.bytes for tensor in workload.inputs) - workload.unused_bytes
