@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
@@ -11,6 +12,7 @@ from autocomp.errors import ConfigError, Place
 MAX_CHARACTERS = 1 << 20
 MAX_DEPTH = 50
 MAX_NODES = 100_000  # with the node behind an alias counted as often as it is named
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def read_yaml(text: str, source: str) -> tuple[object, yaml.Node | None]:
@@ -54,6 +56,8 @@ class _Loader(yaml.SafeLoader):
         named = self.check_event(yaml.AliasEvent)
         node = super().compose_node(parent, index)
         self.depth -= 1
+        if isinstance(node, yaml.ScalarNode) and _HALVES.search(node.value):
+            raise yaml.MarkedYAMLError(problem="half of a surrogate pair, which no file can hold", problem_mark=mark)
         if named and id(node) not in self.sizes:
             raise yaml.MarkedYAMLError(problem="an alias is inside of what it names", problem_mark=mark)
         self.nodes += self.sizes[id(node)] if named else 1

@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from autocomp.data import cache_folder, write_atomically
+from autocomp.documents import problems, read_mapping
 from autocomp.errors import ConfigError, DeviceError
 from autocomp.targets.evaluation import Bound, Evidence, Number
 from autocomp.targets.protocol import Focus, Knowledge, Rules, Target
@@ -216,12 +216,13 @@ def _host(name: str, paths: Sequence[Path]) -> Host:
             f"no device named {name!r}",
             hint="expected `cpu`, `cuda:N`, or a file that describes a host; leave it out for the first GPU",
         )
+    content = read_mapping(file, "a description of a host")
     try:
-        told = _HostFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
-    except (ValidationError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{file}: not a description of a host: {error}", hint="keys: command, python, device"
-        ) from None
+        told = _HostFile.model_validate(content)
+    except ValidationError as error:
+        keys = list(_HostFile.model_fields)
+        faults = "; ".join(problems(error, content, lambda _: keys))
+        raise ConfigError(f"{file}: {faults}", hint=f"keys: {', '.join(keys)}") from None
     return Host(tuple(told.command), told.python, told.device)
 
 
