@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autocomp.errors import KernelError
 from autocomp.targets.simulator.kernel import parse, print_expression, print_kernel
 from autocomp.targets.simulator.kernel.syntax import ast
 
@@ -83,6 +84,26 @@ def test_own_line_comments_stay_where_they_stood_and_others_go() -> None:
     text += "  /* two\n   * lines */\n  {\n  // in\n  }\n  // end\n}"
     comments = "    // one\n    a();\n    // two\n    // lines\n    {\n        // in\n    }\n    // end\n"
     assert print_kernel(parse(text)) == f"void solution(int8_t A[4]) {{\n{comments}}}\n"
+
+
+@pytest.mark.parametrize("splice", ["\\\n", "\\ \n"])
+def test_a_backslash_carries_a_comment_into_the_next_line(splice: str) -> None:
+    text = f"void solution(int8_t A[4]) {{\n  // one {splice}  gone();\n  a(); // two {splice} gone();\n  /* \\ */\n}}"
+    printed = print_kernel(parse(text))
+    assert printed == "void solution(int8_t A[4]) {\n    // one\n    // gone();\n    a();\n    //\n}\n"
+    assert print_kernel(parse(printed)) == printed
+
+
+def test_no_comment_that_is_printed_carries_on() -> None:
+    comments = tuple(ast.Comment(text) for text in ("a \\", "b ??/", "c \\ ??/ \\ ", "d \\e"))
+    kernel = parse("void solution(int8_t A[4]) { }")
+    printed = print_kernel(replace(kernel, functions=(replace(kernel.entry, body=ast.Block(comments)),)))
+    assert [line.strip() for line in printed.splitlines()[1:-1]] == ["// a", "// b", "// c", "// d \\e"]
+
+
+def test_digits_are_those_of_c() -> None:
+    with pytest.raises(KernelError):
+        parse("void solution(int8_t A[4]) { int x = \N{ARABIC-INDIC DIGIT THREE}; }")
 
 
 def test_alignment_macros_are_ignored() -> None:

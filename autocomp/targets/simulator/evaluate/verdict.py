@@ -19,8 +19,9 @@ def difference(
 ) -> str | None:
     """The mistake in one output, or None when it is right. `bounds` of each element's error, None for equality;
     `before` is what the output held before the run."""
-    if np.array_equal(got, expected):
-        return None
+    with np.errstate(invalid="ignore"):  # NaN of types that NumPy has not itself
+        if np.array_equal(got, expected):
+            return None
     wrong = outside(got, expected, bounds)
     count = int(np.count_nonzero(wrong))
     if count == 0:

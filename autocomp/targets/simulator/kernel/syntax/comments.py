@@ -8,7 +8,9 @@ from typing import Any
 
 from autocomp.targets.simulator.kernel.syntax import ast
 
-_COMMENT = re.compile(r"//([^\n]*)|/\*(.*?)\*/[^\S\n]*", re.DOTALL)
+_COMMENT = re.compile(r"//((?:\\[^\S\n]*\n|[^\n])*)|/\*(.*?)\*/[^\S\n]*", re.DOTALL)
+
+_SPLICE = re.compile(r"(?:\s|\\|\?\?/)+\Z")
 
 
 def attach_comments(kernel: ast.Kernel) -> ast.Kernel:
@@ -17,6 +19,11 @@ def attach_comments(kernel: ast.Kernel) -> ast.Kernel:
     if not comments:
         return kernel
     return replace(kernel, functions=tuple(replace(f, body=_in_block(f.body, comments)) for f in kernel.functions))
+
+
+def closed(line: str) -> str:
+    """A comment's line without what would make the next one part of it, in a C compiler with trigraphs too."""
+    return _SPLICE.sub("", line.strip())
 
 
 def _own_line_comments(text: str) -> list[ast.Comment]:
@@ -33,11 +40,9 @@ def _own_line_comments(text: str) -> list[ast.Comment]:
         if same_line or gap[gap.rfind("\n") + 1 :].strip() or not last:
             continue
         body = match.group(1) if match.group(1) is not None else match.group(2)
-        lines = (
-            [part.strip().lstrip("*").strip() for part in body.split("\n")]
-            if match.group(1) is None
-            else [body.strip()]
-        )
+        lines = [closed(part) for part in body.split("\n")]
+        if match.group(1) is None:
+            lines = [part.lstrip("*").strip() for part in lines]
         kept = [part for part in lines if part] or [""]
         comments += [ast.Comment(part, line) for part in kept]
     return comments[::-1]

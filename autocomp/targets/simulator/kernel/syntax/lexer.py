@@ -1,6 +1,7 @@
 """Tokens of the kernel dialect: one regular expression, words classified by tables, located errors.
 
-A word that ends in `_t` is a type, as C programmers write them, unless the text declares a variable of that name.
+A comment that begins with `//` and ends in a backslash goes on in the next line, as in C. A word that ends in `_t` is a
+type, as C programmers write them, unless the text declares a variable of that name.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ TOKEN = re.compile(
     |(?P<BRACKET>[()\[\]{}])
     |(?P<MARK>[;,?:]|=(?!=)|\*(?!=(?!=)))
     |(?P<NEWLINE>\s+|\Z)
-    |(?P<COMMENT>//[^\n]*|/\*(?s:.*?)\*/)
-    |(?P<FLOAT>(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFlL]?(?!\w)|\d+[eE][+-]?\d+[fFlL]?(?!\w))
-    |(?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)[uUlL]{0,3}(?![\w.]))
+    |(?P<COMMENT>//(?:\\[^\S\n]*\n|[^\n])*|/\*(?s:.*?)\*/)
+    |(?P<FLOAT>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFlL]?(?!\w)|[0-9]+[eE][+-]?[0-9]+[fFlL]?(?!\w))
+    |(?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)[uUlL]{0,3}(?![\w.]))
     |(?P<UNCLOSED>/\*)
     |(?P<STEP>\+\+|--)
     |(?P<ASSIGN>(?:<<|>>|[-+*/%&|^])=(?!=))

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 _TOKEN = re.compile(
-    r"""(?P<COMMENT>//[^\n]*|/\*(?s:.*?)\*/)
+    r"""(?P<COMMENT>//(?:\\[^\S\n]*\n|[^\n])*|/\*(?s:.*?)\*/)
     |(?P<STRING>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
     |(?P<WORD>[A-Za-z_]\w*)
-    |(?P<NUMBER>\.?\d[\w.]*)
+    |(?P<NUMBER>\.?[0-9][\w.]*)
     |(?P<NEWLINE>\n)
     |(?P<BLANK>(?:[^\S\n]|\\[^\S\n]*(?=\n))+)
     |(?P<MARK>\#\#|<<=|>>=|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||\+\+|--|->|.)""",

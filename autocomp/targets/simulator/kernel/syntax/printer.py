@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.comments import closed
 from autocomp.targets.simulator.kernel.syntax.parser import PRECEDENCE, literal_value
 
 INDENT = "    "
@@ -75,7 +76,7 @@ def _statement(statement: ast.Statement, indent: str) -> Iterator[str]:
         yield f"{indent}return{'' if statement.value is None else ' ' + print_expression(statement.value)};"
     elif isinstance(statement, ast.Comment):
         for line in statement.text.split("\n"):
-            yield f"{indent}// {line.strip()}".rstrip()
+            yield f"{indent}// {closed(line)}".rstrip()
     else:
         yield f"{indent}{'break' if isinstance(statement, ast.Break) else 'continue'};"
 
