@@ -20,6 +20,9 @@ from autocomp.targets.triton.way import Route, Way
 LATER = 0.25  # gain that persistent programs lose for float32, whose products take three passes: stores matter less
 UNSURE = 0.5  # gain of warp specialisation, whose kernels leave a tile unwritten now and then (docs/gpu-results.md)
 APART = 0.2  # gain that products lose which are made one by one where one kernel could make both
+SELECTS = 0.04  # gain that flattened loops over several sums lose: they select zeros or sums, and wait for products
+LAST_WAVE = ", the last wave in small tiles"
+REST = {"num_warps": 4, "num_stages": 5}  # of the small tiles that finish a wave
 SHORT_SUM = 4  # rounds of a loop over products up to which storing the results takes longer
 CLEANING = ("uniform_index", "skip_masked", "implied_mask", "exp2", "defer_scale", "reciprocal")
 
@@ -59,6 +62,7 @@ def _products(module: Module, setting: Setting) -> Iterator[Route]:
         for producer in main_kernels(start.module):
             joined.take("join_products", kernel=kernel, producer=producer)
     if len(joined.steps) > len(start.steps):
+        yield from _joined_groups(joined)
         yield from _tiles(joined)
     yield from _tiles(start, APART if len(joined.steps) > len(start.steps) else 0.0)
 
@@ -94,6 +98,7 @@ def _tiles(start: Way, below: float = 0.0) -> Iterator[Route]:
     """Products: descriptors for loads or for stores too, groups, large tiles; persistent, with split stores."""
     modern = start.setting.capability >= (9, 0)
     later = LATER if start.setting.element_bytes == 4 else 0.0
+    several = any(_products_of(start, kernel) > 1 for kernel in main_kernels(start.module))
     if modern and any(_promotes(function) for function in start.module.kernels.values()):
         yield from _promoted(start)
     for position, values in enumerate(_tile_offers(start)[:6]):
@@ -112,12 +117,64 @@ def _tiles(start: Way, below: float = 0.0) -> Iterator[Route]:
                     far.each("persistent", dots=True, programs=start.setting.multiprocessors, flatten=flatten)
                     far.each("split_store", dots=True)
                     how = "flattened" if flatten else "nested"
-                    yield far.done(f"{what}, persistent in {how} loops, stores in halves", gain + 0.01 - later)
-                    if flatten and far.take("overlap_launches"):
-                        yield far.done(f"{what}, persistent, stores in halves, launches overlap", gain + 0.02 - later)
+                    less = later + (SELECTS if flatten and several else 0.0)
+                    yield far.done(f"{what}, persistent in {how} loops, stores in halves", gain + 0.01 - less)
+                    if flatten != several and far.take("overlap_launches"):
+                        yield far.done(f"{what}, persistent, stores in halves, launches overlap", gain + 0.02 - less)
+                if position < 2:
+                    whole = way.copy()
+                    if _in_whole_waves(whole, not several):
+                        yield whole.done(f"{what}, persistent{LAST_WAVE}", gain + 0.005 - later)
                 halves = way.copy()
                 halves.each("split_store", dots=True)
                 yield halves.done(f"{what}, stores in halves", gain - 0.01 - later)
+
+
+def _products_of(way: Way, kernel: str) -> int:
+    return sum(1 for _ in calls_in([way.module.kernels[kernel]], "dot"))
+
+
+def _in_whole_waves(way: Way, flatten: bool) -> bool:
+    """Whole waves of tiles in persistent programs, and small tiles for the rest; False where that does not apply."""
+    taken = False
+    for kernel in main_kernels(way.module):
+        taken |= _finish(way, kernel)
+        way.take("persistent", kernel=kernel, programs=way.setting.multiprocessors, flatten=flatten)
+        way.take("split_store", kernel=kernel)
+    way.take("overlap_launches")
+    return taken
+
+
+def _finish(way: Way, kernel: str) -> bool:
+    """The tiles of a kernel's last wave in quarters, by a kernel of their own."""
+    before = main_kernels(way.module)
+    if not way.take("finish_wave", kernel=kernel, programs=way.setting.multiprocessors, rows=2, columns=2):
+        return False
+    for rest in set(main_kernels(way.module)) - set(before):
+        way.take("set_parameters", kernel=rest, values=REST)
+    return True
+
+
+def _joined_groups(joined: Way) -> Iterator[Route]:
+    """Two products of the same rows, made as one by groups of warps; other products in persistent programs."""
+    programs = joined.setting.multiprocessors
+    for position, (order, finishes) in enumerate(((16, True), (8, True), (16, False))):
+        way, taken = joined.copy(), False
+        _described(way, True, order)
+        _set_tiles(way, 0, _tile_offers(way)[0])
+        for kernel in main_kernels(way.module):
+            if _products_of(way, kernel) > 1:
+                if finishes:
+                    _finish(way, kernel)
+                taken |= way.take("warp_groups", kernel=kernel, groups=2, chain=1, stages=4, programs=programs)
+            else:
+                way.take("persistent", kernel=kernel, programs=programs, flatten=True)
+                way.take("split_store", kernel=kernel)
+        way.take("overlap_launches")
+        if taken:
+            rest = LAST_WAVE if finishes else ""
+            reason = f"groups of warps make both products as one, in groups of {order}{rest}"
+            yield way.done(reason, 0.97 - 0.01 * position)
 
 
 def _described(way: Way, stores: bool, group: int = 8) -> None:
@@ -167,15 +224,23 @@ def _grouped(start: Way, names: Sequence[str]) -> Iterator[Route]:
     groups with one."""
     if start.setting.capability[0] != HOPPER:
         return
-    ways = ((2, 2, 5, 8), (3, 1, 4, 4), (3, 1, 4, 8), (2, 2, 6, 4), (2, 2, 6, 8), (3, 1, 4, 2), (2, 2, 5, 16))
-    for position, (groups, chain, stages, order) in enumerate(ways):
+    ways = (
+        *((2, 2, 5, 8, False), (3, 1, 4, 4, False), (2, 2, 6, 8, True), (3, 1, 4, 8, False), (2, 2, 6, 4, False)),
+        *((2, 2, 6, 8, False), (3, 1, 4, 2, False), (2, 2, 5, 16, False)),
+    )
+    for position, (groups, chain, stages, order, finishes) in enumerate(ways):
         way = start.copy()
         _described(way, True, order)
         rows, columns = 64 * groups, 128
         way.set(True, dict(zip(names, (rows, columns), strict=True)))
         given = {"groups": groups, "chain": chain, "stages": stages, "programs": start.setting.multiprocessors}
-        if way.each("warp_groups", dots=True, **given):
+        taken = False
+        for kernel in main_kernels(way.module):
+            if not finishes or _finish(way, kernel):
+                taken |= way.take("warp_groups", kernel=kernel, **given)
+        if taken:
             reason = f"{groups} groups of warps on tiles of {rows} x {columns}, {stages} stages, in groups of {order}"
+            reason += LAST_WAVE if finishes else ""
             yield way.done(reason, 0.97 - 0.005 * position)
 
 

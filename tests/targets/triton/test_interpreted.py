@@ -55,6 +55,19 @@ def test_the_first_route_keeps_the_result(interpreter: TritonTarget, name: str) 
     assert judge(interpreter, name, changed.text).failure is None
 
 
+def test_small_tiles_finish_the_last_wave(interpreter: TritonTarget) -> None:
+    """Of 5 x 4 tiles three make a wave: two are left, on the edges of the result."""
+    workload = load("matmul", dims={"M": 300, "N": 200, "K": 64})
+    steps = [
+        ["group_programs", {"kernel": "matmul_kernel", "group": 2}],
+        ["finish_wave", {"kernel": "matmul_kernel", "programs": 3, "rows": 2, "columns": 2}],
+        ["persistent", {"kernel": "matmul_kernel", "programs": 2}],
+    ]
+    changed = applied(parse(interpreter.starting_kernel(workload)), SEQUENCE, {"steps": steps})
+    assert "matmul_kernel_rest" in parse(changed.text).kernels
+    assert interpreter.evaluator(workload).evaluate(changed.text, seed=1).failure is None
+
+
 @pytest.mark.parametrize("cheat", [c for c in cheats() if c.stage != "check"], ids=lambda cheat: cheat.name)
 def test_the_judge_refuses_a_cheat_with_its_reason(interpreter: TritonTarget, cheat: Cheat) -> None:
     found = judge(interpreter, cheat.operation, cheat.text, dims={"rows": 16, "cols": 1000}, dtype=cheat.dtype)

@@ -53,7 +53,7 @@ def test_a_route_gives_another_kernel_of_the_language(name: str) -> None:
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.name)
 def test_a_rewrite_applies_somewhere_and_gives_the_language(rewrite: Rewrite) -> None:
     applies = 0
-    for name in CHAINED if rewrite.name in ("fuse_epilogue", "join_products") else PLAIN:
+    for name in CHAINED if rewrite.name in ("fuse_epilogue", "join_products", "finish_wave") else PLAIN:
         precise = rewrite.name == "product_precision"  # of float32 alone
         setting = Device().setting(load(name, **({"dtype": "float32"} if precise and name == "matmul" else {})))
         for module in stations(name, rewrite.name)[:: 1 if name in ("attention", *CHAINED) else 3]:
@@ -115,8 +115,28 @@ def test_a_product_that_is_read_back_is_made_in_the_same_loop() -> None:
         applied(joined, "join_products", {"kernel": "matmul_kernel", "producer": "matmul_kernel_gate_kernel_joined"})
 
 
+def test_groups_of_warps_make_two_products_of_the_same_rows_as_one() -> None:
+    text = stations("fused_mlp", "warp_groups")[-1].text
+    kernel = text[text.index("def matmul_kernel_gate_kernel_joined_multiply") :].split("@gluon.jit")[0]
+    assert kernel.count("warpgroup_mma(") == 1
+    assert "acc, acc_2 = acc.reshape([BLOCK_M, 2, BLOCK_N]).permute([0, 2, 1]).split()" in kernel
+    assert "matmul_kernel_gate_kernel_joined_descriptors_rest[" in text  # what is left of the last wave
+
+
+def test_a_wave_is_finished_once_and_by_tiles_that_tensor_cores_multiply() -> None:
+    given: dict[str, object] = {"kernel": "matmul_kernel", "programs": 132, "rows": 2, "columns": 2}
+    with pytest.raises(NotApplicable, match="groups of rows"):
+        applied(start("matmul"), "finish_wave", given)
+    grouped = applied(start("matmul"), "group_programs", {"kernel": "matmul_kernel"})
+    with pytest.raises(NotApplicable, match="8 parts of 64 are no tile"):
+        applied(grouped, "finish_wave", {**given, "columns": 8})
+    finished = applied(grouped, "finish_wave", given)
+    with pytest.raises(NotApplicable, match="finished already"):
+        applied(finished, "finish_wave", given)
+
+
 def test_products_of_one_loop_share_the_width_of_a_tile() -> None:
-    route = routes_of("fused_mlp")[0]
+    route = next(route for route in routes_of("fused_mlp") if "warp_groups" not in dict(route.steps))
     widths = [step[1]["values"]["BLOCK_N"] for step in route.steps if step[0] == "set_parameters"]
     assert "join_products" in dict(route.steps)
     assert max(widths) == 2 * min(widths)

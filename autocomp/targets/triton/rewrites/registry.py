@@ -17,11 +17,13 @@ from autocomp.targets.triton.rewrites.precision import ProductPrecision
 from autocomp.targets.triton.rewrites.programs import GroupPrograms, Persistent, ReversePrograms
 from autocomp.targets.triton.rewrites.rewrite import Rewrite
 from autocomp.targets.triton.rewrites.rows import CacheHints, JoinPairs, OneBlock, OnlineSoftmax, RowsPerProgram
+from autocomp.targets.triton.rewrites.waves import FinishWave
 
 REWRITES: tuple[Rewrite, ...] = (
     SetParameters(),
     TensorDescriptors(),
     GroupPrograms(),
+    FinishWave(),
     Persistent(),
     ReversePrograms(),
     LoopOptions(),
