@@ -28,9 +28,10 @@ def blocks_at_a_time(needs: Mapping[str, Any], shared_bytes: int) -> tuple[int, 
 
 
 def room_beside(needs: Mapping[str, Any], shared_bytes: int) -> int:
-    """Bytes of shared memory that a block may use on top of its own while as many blocks fit as before: a power of two.
-    0 where that is too little for records."""
+    """Bytes of shared memory that a block may use on top of its own while as many blocks fit as before: a power of two
+    for each warp. 0 where that is too little for records."""
     blocks, _ = blocks_at_a_time(needs, shared_bytes)
-    spare = shared_bytes // max(1, blocks) - RESERVED - int(needs["shared"])
+    warps = int(needs["warps"])
+    spare = (shared_bytes // max(1, blocks) - RESERVED - int(needs["shared"])) // warps
     room = 1 << (spare.bit_length() - 1) if spare > 0 else 0
-    return room if room >= FEWEST_RECORDS * RECORD_BYTES * int(needs["warps"]) else 0
+    return room * warps if room >= FEWEST_RECORDS * RECORD_BYTES else 0

@@ -22,6 +22,7 @@ import triton
 from autocomp.errors import AutocompError
 from autocomp.targets.triton.language import check_module, parse
 from autocomp.targets.triton.recorder import marks as placing
+from autocomp.targets.triton.recorder.counters import counters
 from autocomp.targets.triton.recorder.loops import work_of_loops
 from autocomp.targets.triton.recorder.records import RECORD, Block, blocks_of, clock_of, rounds, stays, typical
 from autocomp.targets.triton.residency import blocks_at_a_time, room_beside
@@ -38,9 +39,10 @@ if TYPE_CHECKING:
 RUNS = 24
 FLUSH_BYTES = 256 << 20
 BLOCKS = 96  # whose records are read
-LEVELS = (("Wait", "Product", "Load", "Store", placing.ARITHMETIC), ("Wait", "Product"), ("Wait",))
-WELCOME_SLOWDOWN = 1.15  # above it fewer marks are tried
-KEPT = 256  # records of a warp in a loop: the last ones
+ALL = ("Wait", "Product", "Load", "Store", placing.ARITHMETIC)
+KEPT, FEWEST_KEPT = 256, 32  # records of a warp in a loop: the last ones. One thread writes them at a block's end
+LEVELS = ((ALL, KEPT), (ALL, FEWEST_KEPT), (("Wait", "Product"), FEWEST_KEPT), (("Wait",), FEWEST_KEPT))
+WELCOME_SLOWDOWN = 1.15  # above it fewer records are kept, then fewer marks are made
 FEW = 200  # of the stays of one phase that go back, for the timeline
 LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
@@ -78,6 +80,7 @@ def record(request: Mapping[str, Any]) -> dict[str, Any]:
     """The needs of a request's kernel, the time of each launch, and the times of the phases of its loops."""
     module = parse(request["kernel"])
     check_module(module)
+    told = {"counters": counters(request)} if request.get("counters") else {}
     torch.cuda.set_device(torch.device(request["device"]))
     isolate(LIMITS)
     task = Task.of(request["task"])
@@ -94,6 +97,7 @@ def record(request: Mapping[str, Any]) -> dict[str, Any]:
         "empty_us": empty_us,
         "multiprocessors": torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count,
         "clock_mhz": _clock(),
+        **told,
     }
 
 
@@ -225,18 +229,18 @@ def _shared_of_multiprocessor() -> int:
 
 
 def _marked(call: Callable[[], Any], plain: Sequence[Launch], position: int, cost: float) -> dict[str, Any]:
-    """One launch with marks, or with fewer if many slow it down too much. Without any marks, the reason."""
+    """One launch with marks, or with fewer if many slow it down too much. Without any records, the reason."""
     launch, tried = plain[position], []
     best: dict[str, Any] = {"error": "there is nothing to mark: neither loops nor loads"}
-    for kinds in LEVELS:
+    for kinds, kept in LEVELS:
         marked = placing.place(launch.kernel.asm["ttgir"], kinds)
         if not marked.marks:
             break
         try:
-            recorded = _recorded(call, launch, position, marked, cost)
+            recorded = _recorded(call, launch, position, Marking(marked, kept), cost)
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"[:600]}
-        tried.append({"marks": len(marked.marks), "slowdown": recorded["slowdown"]})
+        tried.append({"marks": len(marked.marks), "kept": kept, "slowdown": recorded["slowdown"]})
         if "error" in best or recorded["slowdown"] < best["slowdown"]:
             best = {**recorded, "kinds": list(kinds)}
         if recorded["slowdown"] <= WELCOME_SLOWDOWN:
@@ -244,11 +248,17 @@ def _marked(call: Callable[[], Any], plain: Sequence[Launch], position: int, cos
     return {**best, "tried": tried}
 
 
-def _recorded(
-    call: Callable[[], Any], launch: Launch, position: int, marked: placing.Marked, cost: float
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Marking:
+    """Marks, and the number of records that are kept of each warp in a loop."""
+
+    marked: placing.Marked
+    kept: int = KEPT
+
+
+def _recorded(call: Callable[[], Any], launch: Launch, position: int, marking: Marking, cost: float) -> dict[str, Any]:
     buffers: list[torch.Tensor] = []
-    mode = _place_of_records(launch, marked)
+    marked, mode = marking.marked, _place_of_records(launch, marking)
     with tempfile.TemporaryDirectory(prefix="autocomp-marked-") as folder:
         path = Path(folder, "marked.ttgir")
         path.write_text(marked.text, encoding="utf-8")
@@ -263,6 +273,8 @@ def _recorded(
     chosen: list[Block] = []
     for number in range(0, count, step):
         chosen += blocks_of(data[number * size : (number + 1) * size], size, warps)
+    if not chosen:
+        raise RuntimeError("no block of the launch left records")
     scopes = _scopes(kernel.asm["ttgir"])
     stays_by_mark = stays(chosen, marked.marks, scopes, cost)
     return {
@@ -290,14 +302,15 @@ def _recorded(
     }
 
 
-def _place_of_records(launch: Launch, marked: placing.Marked) -> Default:
+def _place_of_records(launch: Launch, marking: Marking) -> Default:
     """Where a block keeps its records: in shared memory if as many blocks as before fit beside it, else in global
-    memory. No more than a block makes, or than `KEPT` of each warp, since all of it is written at the block's end."""
+    memory. No more than a block makes, or than are kept of each warp, since all of it is written at the block's end."""
     from triton.profiler.mode import Default
 
     warps = _needs(launch)["warps"]
-    looped = any(mark.loop >= 0 for mark in marked.marks)
-    wanted = RECORD.size * warps * (KEPT if looped else 1 << len(marked.marks).bit_length())
+    marks = marking.marked.marks
+    looped = any(mark.loop >= 0 for mark in marks)
+    wanted = RECORD.size * warps * (marking.kept if looped else 1 << len(marks).bit_length())
     room = min(room_beside(_needs(launch), _shared_of_multiprocessor()), wanted)
     return Default(buffer_size=room or wanted, buffer_type="shared" if room else "global")
 
@@ -343,7 +356,7 @@ def cost_of_a_record() -> tuple[float, float]:
     pairs = [f'proton.record {end} "m{2 * i}"' for i in range(16) for end in ("start", "end")]
     marks = tuple(placing.Mark(i, "Empty" if i < 31 else "", 0, -1) for i in range(32))
     text = "\n".join((*lines[:at], *pairs, *lines[at:])) + "\n"
-    recorded = _recorded(call, launch, 0, placing.Marked(text, marks), 0.0)
+    recorded = _recorded(call, launch, 0, Marking(placing.Marked(text, marks)), 0.0)
     return launch.us, float(statistics.median(stay["cycles"] for stay in recorded["stays"]))
 
 
