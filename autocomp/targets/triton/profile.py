@@ -45,12 +45,16 @@ WORDS = {
     "Arithmetic": "computes on registers",
     "Store": "stores results",
 }
+LEAST_WAIT = 0.05  # share of the waits of warps that is told
 LIMITS = {"latency": "copies that arrive late", "products": "products on tensor cores", "copies": "the bytes copied"}
 
 
-def record(host: Host, device: str, task: Mapping[str, Any], kernel: str, seed: int) -> dict[str, Any]:
-    """Run the recorder once. Raises ConfigError for a kernel that it refuses, DeviceError where it fails."""
-    request = {"kernel": kernel, "task": dict(task), "device": device, "seed": seed}
+def record(
+    host: Host, device: str, task: Mapping[str, Any], kernel: str, seed: int, counters: bool = False
+) -> dict[str, Any]:
+    """Run the recorder once, with hardware counters if asked for. Raises ConfigError for a kernel that it refuses,
+    DeviceError where it fails."""
+    request = {"kernel": kernel, "task": dict(task), "device": device, "seed": seed, "counters": counters}
     command = host.line(MODULE)
     try:
         run = subprocess.run(
@@ -115,7 +119,7 @@ class RecordedKernel(Recorded):
         )
 
     def story(self) -> tuple[str, ...]:
-        return self.evidence().story
+        return (*self.evidence().story, *counted(self.answer.get("counters")))
 
     def timeline(self) -> dict[str, Any]:
         """Lanes of a few warps in the trace event format, one microsecond for each cycle."""
@@ -159,6 +163,26 @@ class RecordedKernel(Recorded):
             advice += advise(seen)
             story += _story(seen, marked)
         return Advised(parts=parts, story=tuple(story), advice=tuple(sorted(advice, key=lambda one: -one.gain)))
+
+
+def counted(counters: Mapping[str, Any] | None) -> list[str]:
+    """The sentences about the hardware counters of each launch; none where they were not asked for."""
+    if counters is None:
+        return []
+    if "error" in counters:
+        return [f"Hardware counters were not read: {counters['error']}."]
+    sentences = []
+    for launch in counters["launches"]:
+        waits = sorted(launch["waits"].items(), key=lambda item: -item[1])
+        told = ", ".join(f"{share:.0%} {cause}" for cause, share in waits if share >= LEAST_WAIT)
+        sentences.append(
+            f"By hardware counters, {launch['name']} reads {launch['read'] / 1e6:,.1f} MB from memory and writes "
+            f"{launch['written'] / 1e6:,.1f} MB, {launch['bandwidth']:.0%} of its bandwidth; "
+            f"{launch['cache_hits']:.0%} of the second-level cache's accesses hit; tensor cores are busy "
+            f"{launch['tensor_cores']:.0%} of the time; {launch['occupancy']:.0%} of the warps that a multiprocessor "
+            f"holds are there; {launch['bank_conflicts']:,.0f} bank conflicts. Warps wait for: {told}."
+        )
+    return sentences
 
 
 def _story(seen: Seen, marked: Mapping[str, Any]) -> list[str]:

@@ -184,16 +184,16 @@ class TritonTarget(Target):
         if not self.has_device:
             return None
         try:
-            return self.record(kernel, workload).evidence()
+            return self.record(kernel, workload, counters=False).evidence()
         except (ConfigError, DeviceError):
             return None
 
-    def record(self, kernel: str, workload: Workload, source: str = "kernel") -> RecordedKernel:
+    def record(self, kernel: str, workload: Workload, source: str = "kernel", counters: bool = True) -> RecordedKernel:
         self.language.check(kernel, workload, source)
         if not self.has_device:
             raise ConfigError(f"{self.greeting['name']} records nothing", hint="a profile needs a GPU")
         device = str(self.greeting["device"])
-        answer = record(self.host, device, task_of(workload), kernel, secrets.randbits(48))
+        answer = record(self.host, device, task_of(workload), kernel, secrets.randbits(48), counters)
         shared, capability = int(self.greeting["shared_bytes"]), self.greeting.get("capability", ())
         return RecordedKernel(answer, kernel, self.name, shared, workload, capability)
 

@@ -14,7 +14,8 @@ from autocomp.report import make_console
 from autocomp.report.profile import print_profile
 from autocomp.targets.profile import Profile
 from autocomp.targets.serial import to_document
-from autocomp.targets.triton.profile import RecordedKernel, phases_of
+from autocomp.targets.triton.profile import RecordedKernel, counted, phases_of
+from autocomp.targets.triton.recorder.counters import read
 from autocomp.targets.triton.recorder.marks import Mark, place
 from autocomp.targets.triton.recorder.records import HEADER, MAGIC, RECORD, blocks_of, stays
 from autocomp.targets.triton.residency import blocks_at_a_time
@@ -144,6 +145,27 @@ def test_occupancy_says_what_limits_it() -> None:
     assert blocks_at_a_time(launch, 232_448) == (1, "registers")
     assert blocks_at_a_time({**launch, "registers": 128}, 232_448) == (2, "registers")
     assert blocks_at_a_time({**launch, "registers": 32, "shared": 131_072}, 232_448) == (1, "shared memory")
+
+
+def test_hardware_counters_are_told_in_the_words_of_profiles() -> None:
+    counters = read((FOLDER / "counters_fused_mlp.csv").read_text(encoding="utf-8"))
+    products = counters["launches"][0]
+    assert products["name"] == "matmul_kernel_gate_kernel_joined_descriptors"
+    assert products["read"] == 98_889_984
+    assert products["tensor_cores"] == pytest.approx(0.5196)
+    assert max(products["waits"], key=lambda cause: products["waits"][cause]) == "Barrier"
+    assert sum(products["waits"].values()) == pytest.approx(1)
+    first, second = counted(counters)
+    assert "tensor cores are busy 52% of the time" in first
+    assert "86%" in second
+
+
+def test_counters_that_could_not_be_read_are_said_to_be_missing() -> None:
+    counters = read("==PROF== Connected to process 7\n==ERROR== ERR_NVGPUCTRPERM - the user does not have permission\n")
+    assert counted(counters) == [
+        "Hardware counters were not read: ncu: ==ERROR== ERR_NVGPUCTRPERM - the user does not have permission."
+    ]
+    assert counted(None) == []
 
 
 def test_the_profile_of_a_recording_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from autocomp.errors import ConfigError
 TOOL = "compute-sanitizer"
 FOUND = 86  # the exit code for an access that it found
 SECONDS = 120.0
-MODULE = "autocomp.targets.triton.worker.sanitized"
+MODULE = "autocomp.targets.triton.worker.watched"
 OPTIONS = ("--tool", "memcheck", "--error-exitcode", str(FOUND), "--print-limit", "1")
 _ACCESS = re.compile(r"=+ (Invalid .+)\n=+ +at (\S+?)\+0x\w+(?: in \S*?:(\d+))?.*\n(?:=.*\n)*?=+ +and is (.+)\n")
 
