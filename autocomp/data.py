@@ -168,9 +168,18 @@ def find(kind: str, name: str, suffix: str, extra: Sequence[Path] = ()) -> Path:
     known = sorted({p.stem for folder in search_path(kind, extra)[-1:] for p in folder.glob(f"*{suffix}")})
     hint = closest(Path(name).stem, known)
     raise ConfigError(
-        f"no {NOUNS[kind]} named {name!r}" + (": that is a folder" if os.path.isdir(given) else ""),
+        f"no {NOUNS[kind]} named {name!r}{_no_file(given)}",
         hint=(f"did you mean {hint!r}? " if hint else "") + f"known: {listing(known)}",
     )
+
+
+def _no_file(given: Path) -> str:
+    """The reason why something that lies at a path is no file to read; "" if nothing lies there."""
+    if not os.path.lexists(given):
+        return ""
+    if os.path.isdir(given):
+        return ": that is a folder"
+    return ": that is not a regular file" if os.path.exists(given) else ": that is a link to a file that does not exist"
 
 
 def listing(names: Sequence[str]) -> str:
@@ -180,8 +189,9 @@ def listing(names: Sequence[str]) -> str:
 
 
 def closest(word: str, known: Sequence[str]) -> str | None:
-    """The known word most like `word`, or None when none is near."""
+    """The known word most like `word`, in whatever case, or None when none is near."""
     import difflib
 
-    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return matches[0] if matches else None
+    folded = {name.casefold(): name for name in reversed(known)}
+    matches = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None

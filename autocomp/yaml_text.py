@@ -29,7 +29,8 @@ def read_yaml(text: str, source: str) -> tuple[object, yaml.Node | None]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = _place(text, source, mark.line, mark.column) if mark else Place(source, 1, 1)
-        raise ConfigError(f"not valid YAML: {error.problem or error.context}", place=place) from None
+        hint = "indent with spaces: YAML has no tabs there" if "'\\t'" in str(error.problem) else None
+        raise ConfigError(f"not valid YAML: {error.problem or error.context}", place=place, hint=hint) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from None
     except (ValueError, OverflowError) as error:  # of a number or a date

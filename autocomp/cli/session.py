@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -149,7 +150,7 @@ def _continued(folders: Sequence[RunFolder], kernel: Path | None, view: RunView,
     """Name the best kernel so far, and the command that continues."""
     if kernel is not None:
         say(f"best kernel so far, {amount_text(view.best)} {view.objective.unit}: {kernel}", err=True)
-    say(f"{why}continue with: autocomp resume {' '.join(str(folder.path) for folder in folders)}", err=True)
+    say(f"{why}continue with: autocomp resume {shlex.join(str(folder.path) for folder in folders)}", err=True)
 
 
 def document(

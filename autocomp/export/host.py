@@ -27,6 +27,7 @@ from autocomp.targets.simulator.isa.language.encoding import command_words
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.code.bytecode import DTYPE_INDEX, POINTER_SHIFT, Code
 from autocomp.workload import TensorSpec
+from autocomp.workload.datatypes import array_type, data_type
 
 FLAGS = ("-O1", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-Wall", "-shared", "-fPIC")
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -252,8 +253,8 @@ def run_on_simulator(
 
 
 def random_array(tensor: TensorSpec, generator: np.random.Generator) -> npt.NDArray[Any]:
-    kind = np.dtype(tensor.dtype)
-    if kind.kind == "f":
+    kind = array_type(tensor.dtype)
+    if data_type(tensor.dtype).is_float:
         return generator.standard_normal(tensor.shape).astype(kind)
     limits = np.iinfo(kind)
     low, high = max(limits.min, -1000), min(limits.max, 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -113,7 +114,7 @@ class Effects:
         if result.device and (self._device_failures >= DEVICE_GONE_AFTER or method == "evaluate"):
             raise DeviceError(
                 f"{result.message} (at {self._device_failures} kernels in a row)",
-                hint=f"once it works again: autocomp resume {self._folder.path}",
+                hint=f"once it works again: autocomp resume {shlex.quote(str(self._folder.path))}",
             )
         fault = DEVICE_FAILED if result.device else WORKER_LOST
         return {"evaluation": None, "message": result.message, "fault": fault}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -57,7 +58,8 @@ class Session:
     ) -> None:
         if request.strategy not in (OUTSIDE, CONVERSATION):
             raise RunFolderError(
-                f"{folder.path} is the run of a search", hint=f"continue it with: autocomp resume {folder.path}"
+                f"{folder.path} is the run of a search",
+                hint=f"continue it with: autocomp resume {shlex.quote(str(folder.path))}",
             )
         changed = check_judge(folder, request)
         if changed is not None:

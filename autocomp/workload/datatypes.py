@@ -56,7 +56,8 @@ DATA_TYPES = {
 
 
 def data_type(name: str) -> DataType:
-    """The data type of a name such as `bfloat16`. Raises ConfigError."""
+    """The data type of a name such as `bfloat16`, also by the name that NumPy has for it. Raises ConfigError."""
+    name = _NUMPY_NAMES.get(name, name)
     if name not in DATA_TYPES:
         raise ConfigError(f"unknown data type {name!r}", hint=f"data types: {', '.join(DATA_TYPES)}")
     return DATA_TYPES[name]
@@ -68,6 +69,7 @@ _NARROW: dict[str, Any] = {
     "float8_e5m2": ml_dtypes.float8_e5m2,
     "bfloat16": ml_dtypes.bfloat16,
 }
+_NUMPY_NAMES = {np.dtype(element).name: name for name, element in _NARROW.items()}
 
 
 def array_type(name: str) -> np.dtype[Any]:

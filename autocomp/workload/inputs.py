@@ -117,11 +117,12 @@ def _enlarge(workload: Workload, arrays: dict[str, Array]) -> None:
 
 def poison(tensor: TensorSpec, random: np.random.Generator) -> Array:
     """Contents of an output before the run: random bytes; of floats, numbers of all sizes, and NaN here and there."""
-    if not tensor.dtype.startswith("float"):
+    if not data_type(tensor.dtype).is_float:
         pattern: Array = np.frombuffer(random.bytes(tensor.bytes), dtype=tensor.dtype).reshape(tensor.shape).copy()
         return pattern
     values = random.choice((-1.0, 1.0), tensor.shape) * np.exp2(random.uniform(-20, 20, tensor.shape))
-    return np.where(random.random(tensor.shape) < 0.25, np.nan, values).astype(tensor.dtype)
+    with np.errstate(over="ignore"):  # what a narrow type cannot hold is infinite
+        return np.where(random.random(tensor.shape) < 0.25, np.nan, values).astype(array_type(tensor.dtype))
 
 
 # --- matrix multiplications and convolutions: vectors of int8, one for each result's row or column -----------------
@@ -252,7 +253,7 @@ def _operand(workload: Workload, tensor: TensorSpec, position: int, kind: str, r
         chosen: Array = np.choose(random.integers(len(parts), size=tensor.shape), parts)
         return chosen
     low, high = _range(workload, tensor)
-    dtype = np.dtype(tensor.dtype)
+    dtype = array_type(tensor.dtype)
     if kind == "zeros":
         return np.full(tensor.shape, min(max(0, low), high), dtype)
     if kind == "one_hot" and position == 0:
@@ -265,7 +266,7 @@ def _operand(workload: Workload, tensor: TensorSpec, position: int, kind: str, r
         return random.choice(np.array(ends, dtype), tensor.shape)
     if kind == "short":
         values = _short(low, high, dtype, tensor.shape, random)
-    elif dtype.kind == "f":
+    elif data_type(tensor.dtype).is_float:
         values = random.uniform(low, high, tensor.shape)
     else:
         values = random.integers(int(low), int(high), tensor.shape, dtype=dtype.type, endpoint=True)
@@ -280,10 +281,11 @@ def _short(low: float, high: float, dtype: np.dtype[Any], shape: tuple[int, ...]
     width = random.integers(1, SHORT, shape, endpoint=True)
     odd = random.integers(0, 1 << width, shape) | 1
     signs = random.choice((-1, 1) if low < 0 else (1,), shape)
-    if dtype.kind == "f":
+    if data_type(dtype.name).is_float:
         top = math.floor(math.log2(most))
-        values = np.ldexp(odd / 2.0**width, random.integers(top - SHORT_RANGE, top + 1, shape)).astype(dtype) * signs
-        beside = np.nextafter(values, (values + random.choice((-1, 1), shape)).astype(dtype))
+        sizes = np.ldexp(odd / 2.0**width, random.integers(top - SHORT_RANGE, top + 1, shape))
+        values = (sizes * signs).astype(dtype)
+        beside = np.nextafter(values, (values.astype(np.float64) + random.choice((-1, 1), shape)).astype(dtype))
         values = np.where(random.random(shape) < 0.5, values, beside)
     else:
         bits = min(int(most).bit_length(), 62)
@@ -298,8 +300,8 @@ def _range(workload: Workload, tensor: TensorSpec) -> tuple[float, float]:
     stated = workload.options.get("ranges", {}).get(tensor.name)
     if stated is not None:
         low, high = stated
-        return (low, high) if tensor.dtype.startswith("float") else (math.ceil(low), math.floor(high))
-    if tensor.dtype.startswith("float"):
+        return (low, high) if data_type(tensor.dtype).is_float else (math.ceil(low), math.floor(high))
+    if data_type(tensor.dtype).is_float:
         return -8.0, 8.0
     limits = np.iinfo(tensor.dtype)
     return int(limits.min), int(limits.max)

@@ -261,8 +261,9 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
     if all(tensor.role == "input" for tensor in tensors):
         raise ConfigError(f"{path}: key 'tensors': no tensor is an output", hint="give one `role: output`")
     ranges = {entry.name: list(entry.range) for entry in file.tensors if entry.range is not None}
-    floats = any(tensor.dtype.startswith("float") and tensor.role != "input" for tensor in tensors)
-    usual = schema.Tolerance(relative=1e-5, absolute=1e-6) if floats and not file.is_for_gpu else None
+    roundoffs = [known.roundoff for t in tensors if t.role != "input" and (known := data_type(t.dtype)).is_float]
+    relative = max(1e-5, 2 * max(roundoffs, default=0.0))
+    usual = schema.Tolerance(relative=relative, absolute=1e-6) if roundoffs and not file.is_for_gpu else None
     tolerance = file.tolerance or usual
     return _workload(
         file,

@@ -182,7 +182,7 @@ def _custom(workload: Workload, arrays: Arrays, name: str | None = None, dtype: 
     missing = [name for name in names if name not in returned]
     if missing:
         raise ConfigError(f"{workload.reference_source}: the result lacks {', '.join(missing)}")
-    return {t.name: _checked(workload, t, returned[t.name], dtype or t.dtype) for t in workload.outputs}
+    return {t.name: _checked(workload, t, returned[t.name], dtype or array_type(t.dtype)) for t in workload.outputs}
 
 
 def _checked(workload: Workload, tensor: TensorSpec, value: Any, dtype: Any) -> Array:
@@ -191,7 +191,7 @@ def _checked(workload: Workload, tensor: TensorSpec, value: Any, dtype: Any) -> 
     if array.shape != tensor.shape:
         raise ConfigError(f"{where} has shape {array.shape}, expected {tensor.shape}")
     cast = array.astype(dtype)
-    if np.dtype(dtype).kind != "f" and not np.array_equal(cast, array):
+    if not data_type(np.dtype(dtype).name).is_float and not np.array_equal(cast, array):
         raise ConfigError(
             f"{where} holds values that {tensor.dtype} cannot, from {array.min()} to {array.max()}",
             hint="saturate or wrap them in the reference, as the operation is defined",

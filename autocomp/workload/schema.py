@@ -16,9 +16,20 @@ from autocomp.workload.model import Host
 MOST = 1 << 20  # of sizes, counts and steps
 PositiveInt = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 NonNegativeInt = Annotated[int, Field(strict=True, ge=0, le=MOST)]
-Scale = Annotated[float, Field(allow_inf_nan=False, ge=-3.4e38, le=3.4e38)]
+
+
+def _number(value: object) -> object:
+    """YAML reads `yes` and `on` as truth values, which are numbers in Python."""
+    if isinstance(value, bool):
+        raise ValueError("a number")
+    return value
+
+
+Scale = Annotated[float, Field(allow_inf_nan=False, ge=-3.4e38, le=3.4e38), BeforeValidator(_number)]
+Size = Annotated[float, Field(allow_inf_nan=False, ge=0), BeforeValidator(_number)]
+Real = Annotated[float, BeforeValidator(_number)]
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Dtype = Literal[
+Dtype = Literal[  # an element is one element of an array in C, so that types of 4 bits are not among them
     "int8",
     "uint8",
     "int16",
@@ -27,6 +38,8 @@ Dtype = Literal[
     "uint32",
     "int64",
     "uint64",
+    "float8_e4m3",
+    "float8_e5m2",
     "float16",
     "bfloat16",
     "float32",
@@ -35,7 +48,6 @@ Dtype = Literal[
 
 
 GPU = "triton"  # the kind of target whose tensors lie in a device's memory
-HALF = {"float16": 32752.0, "bfloat16": 1.6e38}  # half of the largest value of types that only GPUs have
 FEW_AXES = 4  # that a tensor of a simulated machine's kernel may have
 
 
@@ -53,7 +65,7 @@ class _Common(_Strict):
     doc: str = ""
     accelerator: str | None = None
     target: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*(:.+)?$")] | None = None
-    set: dict[str, int | float] = {}
+    set: dict[str, Annotated[int | float, BeforeValidator(_number)]] = {}
     host: Host = "control"
     kernel: str | None = None
     constants: dict[Identifier, Annotated[int, Field(strict=True)]] = {}
@@ -176,7 +188,7 @@ class TensorEntry(_Strict):
     dtype: Dtype
     shape: Annotated[list[int | str], Field(min_length=1, max_length=6)]
     role: Literal["input", "output", "inout"]
-    range: tuple[float, float] | None = None
+    range: tuple[Real, Real] | None = None
 
     @model_validator(mode="after")
     def _range_holds_values(self) -> Self:
@@ -185,10 +197,9 @@ class TensorEntry(_Strict):
         low, high = self.range
         if not math.isfinite(low) or not math.isfinite(high):
             raise ValueError("both ends of `range` are finite")
-        if self.dtype in HALF:
-            least, most = -HALF[self.dtype], HALF[self.dtype]
-        elif self.dtype.startswith("float"):  # half of what the type holds, so that their distance is a number too
-            least, most = float(np.finfo(self.dtype).min) / 2, float(np.finfo(self.dtype).max) / 2
+        known = data_type(self.dtype)
+        if known.is_float:  # half of what the type holds, so that their distance is a number too
+            least, most = -known.largest / 2, known.largest / 2
         else:
             least, most = int(np.iinfo(self.dtype).min), int(np.iinfo(self.dtype).max)
             low, high = math.ceil(low), math.floor(high)
@@ -205,8 +216,8 @@ class Tolerance(_Strict):
     its way into the result. With u for the unit roundoff of the result's type, gamma(n) = n u / (1 - n u).
     """
 
-    relative: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    absolute: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    relative: Size = 0.0
+    absolute: Size = 0.0
     roundings: NonNegativeInt = 0
     magnitude: Identifier | None = None
 
@@ -237,9 +248,10 @@ class CustomFile(_Common):
     @model_validator(mode="after")
     def _suits_the_target(self) -> Self:
         for tensor in self.tensors:
-            if not self.is_for_gpu and (tensor.dtype in HALF or len(tensor.shape) > FEW_AXES):
-                what = tensor.dtype if tensor.dtype in HALF else f"{len(tensor.shape)} axes"
-                raise ValueError(f"tensor {tensor.name!r} has {what}, which needs `target: {GPU}`")
+            if not self.is_for_gpu and len(tensor.shape) > FEW_AXES:
+                raise ValueError(f"tensor {tensor.name!r} has {len(tensor.shape)} axes, which needs `target: {GPU}`")
+            if self.is_for_gpu and tensor.dtype.startswith("float8"):
+                raise ValueError(f"tensor {tensor.name!r} has {tensor.dtype}, which GPUs have in `scaled_matmul` alone")
         return self
 
 

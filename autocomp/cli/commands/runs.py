@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +67,7 @@ def show(run: Path, as_json: bool, plain: bool) -> None:
     if summary.evaluations:
         print_search(console, RunView.of(folder.events))
     if summary.state != "finished":
-        console.print(f"continue with: autocomp resume {run}", soft_wrap=True, markup=False)
+        console.print(f"continue with: autocomp resume {shlex.quote(str(run))}", soft_wrap=True, markup=False)
 
 
 @runs.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
         best = min(starts, key=lambda name: view.objective.rank(starts[name]))
         reached = ", ".join(f"{amount_text(value)} from {name}" for name, value in starts.items())
         console.print(f"{best} was the better start: {reached}")
-    speedup = f" ({view.gain:.1f}x faster)" if view.gain is not None else ""
+    speedup = "" if view.gain is None else f" ({view.gain:.1f}x faster)" if view.gain > 1 else " (no gain)"
     console.print(
         f"{amount_text(view.naive)} -> {amount_text(view.best)} {view.objective.unit}{speedup}; "
         f"bound {amount_text(view.bound)}, "
@@ -126,6 +127,6 @@ def print_paths(console: Console, kernel: Path, run: Path, schedule: Path | None
     rows = [("kernel", str(kernel)), ("run", str(run))]
     if schedule is not None:
         rows.append(("schedule", str(schedule)))
-    rows.append(("look further", f"autocomp run {kernel} --workload {workload}"))
+    rows.append(("look further", shlex.join(["autocomp", "run", str(kernel), "--workload", str(workload)])))
     for label, value in rows:
         console.print(f"{label + ':':<14}{value}", soft_wrap=True, markup=False)

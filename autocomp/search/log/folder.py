@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -60,7 +61,8 @@ class RunFolder:
             raise RunFolderError(f"{path} is a file, and a run needs a folder", hint="choose another --run-dir")
         if os.path.exists(path) and not _is_blank(path):
             raise RunFolderError(
-                f"{path} already exists", hint=f"continue it with: autocomp resume {path}, or choose another --run-dir"
+                f"{path} already exists",
+                hint=f"continue it with: autocomp resume {shlex.quote(str(path))}, or choose another --run-dir",
             )
         try:
             write_atomically(cls(path).config, json.dumps({"format": FORMAT, **snapshot}, indent=1) + "\n")

@@ -33,7 +33,7 @@ def starting_kernel(workload: Workload, accelerator: Accelerator) -> str:
     if workload.operation not in makers:
         raise ConfigError(
             f"{workload.path}: no starting kernel of a {workload.operation} can be generated for {accelerator.name!r}",
-            hint="name a file with one: `kernel: FILE`",
+            hint=f"those of {' and '.join(makers)} can; for others name a file with one: `kernel: FILE`",
         )
     return makers[workload.operation](workload, accelerator)
 

@@ -97,6 +97,7 @@ NUMPY_NAMES: Mapping[str, str] = {
     "float16": "f16",
     "bfloat16": "bf16",
     "float8_e5m2": "f8e5m2",
+    "float8_e4m3": "f8e4m3",  # of workloads
     "float8_e4m3fn": "f8e4m3",
 }
 
