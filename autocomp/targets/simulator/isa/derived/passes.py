@@ -91,6 +91,8 @@ def _cycles(accelerator: Accelerator, instruction: Instruction, way: _Way, rate:
     """The fewest cycles for an element, less those in which its unit multiplies."""
     ranges = ranges_of(accelerator, instruction)
     busy = instruction.timing.get("busy", Number(1))
+    written = [replace(way.write, value=way.value)]
+    multiplies = products_of(written, ranges) > 0
     best = math.inf
     for point in busy_points(instruction, busy):
         here = replace(ranges, names={**ranges.names, **point})
@@ -98,7 +100,7 @@ def _cycles(accelerator: Accelerator, instruction: Instruction, way: _Way, rate:
             continue
         elements = math.prod(max(0.0, here.of(bound).high) for bound in way.write.loops.values())
         if elements:
-            products = products_of([replace(way.write, value=way.value)], here)
+            products = products_of(written, here) if multiplies else 0.0
             best = min(best, max(0.0, max(1.0, here.of(busy).low) - products / rate) / elements)
     return 0.0 if math.isinf(best) else best
 
