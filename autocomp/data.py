@@ -174,7 +174,7 @@ def find(kind: str, name: str, suffix: str, extra: Sequence[Path] = ()) -> Path:
 
 
 def _no_file(given: Path) -> str:
-    """The reason why something that lies at a path is no file to read; "" if nothing lies there."""
+    """The reason why what lies at a path is not a file to read; "" if nothing lies there."""
     if not os.path.lexists(given):
         return ""
     if os.path.isdir(given):
