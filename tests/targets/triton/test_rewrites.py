@@ -128,7 +128,7 @@ def test_a_wave_is_finished_once_and_by_tiles_that_tensor_cores_multiply() -> No
     with pytest.raises(NotApplicable, match="groups of rows"):
         applied(start("matmul"), "finish_wave", given)
     grouped = applied(start("matmul"), "group_programs", {"kernel": "matmul_kernel"})
-    with pytest.raises(NotApplicable, match="8 parts of 64 are no tile"):
+    with pytest.raises(NotApplicable, match="64 cut into 8 parts gives tiles below 16"):
         applied(grouped, "finish_wave", {**given, "columns": 8})
     finished = applied(grouped, "finish_wave", given)
     with pytest.raises(NotApplicable, match="finished already"):

@@ -162,7 +162,7 @@ class _Added(GroupedLoop):
         if chain != 1:
             raise refuse(f"products that tensor cores add are in flight one after the other, got chains of {chain}")
         if columns_of(self._zeros[0]) not in constexprs(self.kernel):
-            raise refuse("the columns of a tile are no constant of the kernel")
+            raise refuse("the kernel has no constant for the columns of a tile")
         first = self._sums[0]
         taken_apart = ""
         if len(self._sums) > 1:

@@ -116,7 +116,7 @@ class _Wave:
             if not isinstance(value, ast.Constant) or not isinstance(value.value, int):
                 raise refuse(f"the launch gives {constant!r} no constant of the module")
             if value.value % count or value.value // count < SMALLEST:
-                raise refuse(f"{count} parts of {value.value} are no tile, expected parts of {SMALLEST} or more")
+                raise refuse(f"{value.value} cut into {count} parts gives tiles below {SMALLEST}")
             if count > 1:
                 name = fresh(f"{constant}_REST", names_in([self._tree]))
                 self._tree.body.insert(
