@@ -28,8 +28,8 @@ def blocks_at_a_time(needs: Mapping[str, Any], shared_bytes: int) -> tuple[int, 
 
 
 def room_beside(needs: Mapping[str, Any], shared_bytes: int) -> int:
-    """Bytes of shared memory that a block may use on top of its own while as many blocks fit as before. Each warp gets a
-    power of two of them. 0 where that is too little for records."""
+    """Bytes of shared memory that a block may use on top of its own while as many blocks fit as before. Each warp gets
+    a power of two of them. 0 where that is too little for records."""
     blocks, _ = blocks_at_a_time(needs, shared_bytes)
     warps = int(needs["warps"])
     spare = (shared_bytes // max(1, blocks) - RESERVED - int(needs["shared"])) // warps
