@@ -31,6 +31,11 @@ class Prediction:
     source: str  # the schedule's file name, or "naive"
 
     @property
+    def speed_up(self) -> float:
+        """Of this operation if it ran at its bound."""
+        return self.best / self.bound if self.bound else 1.0
+
+    @property
     def gain(self) -> int:
         """Cycles that the model would be faster by if this operation ran at its bound."""
         return self.count * max(0, self.best - self.bound)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from autocomp.errors import ConfigError
-from autocomp.models.operations import Operation, Shape, convolution, gemm
-from autocomp.models.shapes import attributes_of, known_shapes, load_model
+from autocomp.models.operations import Layer, Operation, Shape, convolution, gemm
+from autocomp.models.shapes import attributes_of, element_types, known_shapes, load_model
 
 # Where a node has its left and right operand, and where its bias, if it may have one.
 _OPERANDS = {
@@ -24,6 +24,8 @@ _OPERANDS = {
     "QLinearConv": (0, 3, 8),
     "QGemm": (0, 3, 6),  # of ONNX Runtime
 }
+# What else a kernel does with the results of a node before RELU; an addition, if its other operand is a constant.
+_BEFORE_RELU = {"Conv": ("BatchNormalization",), "ConvInteger": ("BatchNormalization",), "MatMul": ("Add",)}
 # These say how numbers are stored or tensors are seen, and touch no element when the model runs.
 _FREE = (
     *("QuantizeLinear", "DequantizeLinear", "Constant", "ConstantOfShape", "Shape", "Reshape", "Flatten"),
@@ -43,13 +45,14 @@ class HostOperation:
 
 @dataclass(frozen=True)
 class Model:
-    """`operations` with how often each is done; `folded` counts nodes that run within one (normalisation of a
-    convolution's results, RELU)."""
+    """`operations` with how often each is done, and by which `layers`; `folded` counts nodes that run within one
+    (normalisation of a convolution's results, biases, RELU)."""
 
     name: str
     operations: Mapping[Operation, int]
     host: tuple[HostOperation, ...]
     folded: int
+    layers: Mapping[Operation, tuple[Layer, ...]] = field(default_factory=dict)
 
 
 def import_onnx(path: Path) -> Model:
@@ -73,6 +76,7 @@ class _Graph:
         self._shapes = known_shapes(graph)
         self._constant = {i.name for i in graph.initializer}
         self._results = {output.name for output in graph.output}
+        self._types = element_types(graph)
         self._consumers: dict[str, list[Any]] = {}
         for node in graph.node:
             if all(name in self._constant or not name for name in node.input):
@@ -82,6 +86,7 @@ class _Graph:
 
     def model(self) -> Model:
         operations: Counter[Operation] = Counter()
+        layers: dict[Operation, list[Layer]] = {}
         host: dict[str, tuple[int, int]] = {}
         folded: set[str] = set()  # by first output, which is unique in a graph
         for node in self._graph.node:
@@ -90,11 +95,14 @@ class _Graph:
             operation = self._operation(node, folded)
             if operation is not None:
                 operations[operation[0]] += operation[1]
+                dtype = self._types.get(node.input[0], "")
+                layers.setdefault(operation[0], []).append(Layer(node.name or node.output[0], dtype))
                 continue
             nodes, work = host.get(node.op_type, (0, 0))
             host[node.op_type] = (nodes + 1, work + self._work(node))
         stay = sorted((HostOperation(name, *cost) for name, cost in host.items()), key=lambda h: -h.work)
-        return Model(self._path.stem, operations, tuple(stay), len(folded))
+        named = {operation: tuple(found) for operation, found in layers.items()}
+        return Model(self._path.stem, operations, tuple(stay), len(folded), named)
 
     def _operation(self, node: Any, folded: set[str]) -> tuple[Operation, int] | None:
         """The operation of a kernel for a node, and its count; nodes that run within it are added to `folded`."""
@@ -106,6 +114,7 @@ class _Graph:
         followers = self._followers(node)
         options: dict[str, Any] = {}
         added = node.input[bias] if bias is not None and len(node.input) > bias else ""
+        added = next((self._addend(f) for f in followers if f.op_type == "Add"), added)
         if added or any(f.op_type == "BatchNormalization" for f in followers):
             options["bias"] = "full" if _has_rows(self._shapes.get(added, ())) and "Conv" not in node.op_type else "row"
         if followers and followers[-1].op_type == "Relu":
@@ -131,16 +140,27 @@ class _Graph:
         """Nodes after this one that are the only users of its results, and that a kernel applies when it stores
         them."""
         chain: list[Any] = []
-        wanted = ["BatchNormalization", "Relu"] if "Conv" in node.op_type else ["Relu"]
+        wanted = [*_BEFORE_RELU.get(node.op_type, ()), "Relu"]
         end = node
         while wanted:
             consumers = self._consumers.get(end.output[0], [])
             if end.output[0] in self._results or len(consumers) != 1 or consumers[0].op_type not in wanted:
                 break
+            if consumers[0].op_type == "Add" and not self._addend(consumers[0]):
+                break
             end = consumers[0]
             chain.append(end)
             wanted = wanted[wanted.index(end.op_type) + 1 :]
         return chain
+
+    def _addend(self, node: Any) -> str:
+        """The constant that a node adds to the columns or the elements of a matrix; "" for another addition."""
+        names = [name for name in node.input if name in self._constant]
+        result, (added, *_) = self._shapes.get(node.output[0], ()), (*names, "")
+        shape = self._shapes.get(added, ())
+        fits = math.prod(shape) in (math.prod(shape[-1:]), math.prod(shape[-2:])) and shape[-1:] == result[-1:]
+        rows = not _has_rows(shape) or (shape[-2:] == result[-2:] and math.prod(result[:-2]) == 1)
+        return added if len(names) == 1 and fits and rows else ""
 
     def _work(self, node: Any) -> int:
         names = [n for n in (*node.input, *node.output) if n and n not in self._constant]

@@ -36,7 +36,7 @@ class Stays(Exception):
 
 @dataclass(frozen=True)
 class Offload:
-    """A node that a kernel takes over. `input` and `output` are the names of its tensors in the graph; `weights` and
+    """A node that a kernel takes over, and RELU behind it. `input` and `output` are the names of tensors in the graph; `weights` and
     `bias` lie as the workload wants them."""
 
     node: str
@@ -72,8 +72,9 @@ def offload(
     shapes: Mapping[str, Shape],
     constants: Mapping[str, Array],
     machine: Accelerator,
+    relu: str = "",
 ) -> Offload:
-    """The node as a workload of the machine. Raises Stays."""
+    """The node as a workload of the machine, with the RELU behind it whose result is named `relu`. Raises Stays."""
     if node.op_type not in _PLACES:
         raise Stays("it is not a quantised multiplication or convolution")
     left, right, scales, zeros, bias_place = _PLACES[node.op_type]
@@ -89,6 +90,8 @@ def offload(
     if bias_place is not None and len(node.input) > bias_place and node.input[bias_place]:
         bias = _constant(node.input[bias_place], constants, "its bias").reshape(1, -1)
     options: dict[str, Any] = {"scale": scale, **({} if bias is None else {"bias": "row"})}
+    if relu:
+        options["activation"] = "relu"
     shape = shapes.get(node.input[left])
     if shape is None:
         raise Stays("the shape of its input is not known")
@@ -105,7 +108,7 @@ def offload(
     return Offload(
         node.name or node.output[0],
         node.input[left],
-        node.output[0],
+        relu or node.output[0],
         workload,
         np.ascontiguousarray(laid).reshape(workload.tensors[1].shape),
         None if bias is None else np.ascontiguousarray(np.broadcast_to(bias, (1, result[1 if image else -1]))),

@@ -37,6 +37,14 @@ class Operation:
         return "_".join([*words, *(f"{key}_{_word(value)}" for key, value in self.options)])
 
 
+@dataclass(frozen=True)
+class Layer:
+    """A node of a graph, by its name there, and the type of the numbers that it is given."""
+
+    name: str
+    dtype: str
+
+
 def _word(value: Any) -> str:
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 

@@ -3,7 +3,7 @@
 Stated: int8 activations and weights, symmetric (zero points of 0), one scale a tensor, from the extremes of the
 samples. Weights have 7 bits, since ONNX Runtime's sums of two products saturate at 16 bits on processors without VNNI.
 Only multiplications and convolutions, each as one operator (QLinearConv, QLinearMatMul, QGemm). Normalisations are
-folded into convolutions before.
+folded into convolutions before. RELU of their results becomes one of int8.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
+from autocomp.models.relu import on_integers
 from autocomp.models.shapes import known_shapes, load_model
 
 MOST_BYTES = 1 << 29  # of samples
@@ -49,9 +50,10 @@ def quantise(source: Path, target: Path, samples: Samples) -> None:
             _fix_sizes(model, samples[0])
             onnx.save(model, fixed)
             quant_pre_process(fixed, prepared, skip_symbolic_shape=True)
+            whole = Path(name) / "quantised.onnx"
             quantize_static(
                 prepared,
-                target,
+                whole,
                 _reader(samples),
                 quant_format=QuantFormat.QOperator,
                 activation_type=QuantType.QInt8,
@@ -60,6 +62,9 @@ def quantise(source: Path, target: Path, samples: Samples) -> None:
                 op_types_to_quantize=list(OPERATORS),
                 extra_options={"ActivationSymmetric": True, "WeightSymmetric": True},
             )
+            quantised = load_model(whole)
+            on_integers(quantised)
+            onnx.save(quantised, target)
     except Exception as error:  # onnx, onnxruntime and protobuf each have their own
         raise ConfigError(f"{source} cannot be quantised: {type(error).__name__}: {error}") from None
 

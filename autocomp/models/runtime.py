@@ -98,21 +98,33 @@ class PartitionedModel:
         constants = {i.name: onnx.numpy_helper.to_array(i) for i in graph.initializer}
         shapes = known_shapes(graph)
         host: list[Any] = []
+        within: set[str] = set()  # results of nodes that run within a kernel
         for node in graph.node:
+            if node.output[0] in within:
+                continue
+            relu = self._relu_behind(node)
             try:
-                offloaded = offload(node, attributes_of(node), shapes, constants, self._accelerator)
+                offloaded = offload(node, attributes_of(node), shapes, constants, self._accelerator, relu)
                 part = self._taken(offloaded, choose)
             except Stays as reason:
                 if node.op_type.startswith("Q") and node.op_type != "QuantizeLinear":
                     self.stays[node.name or node.output[0]] = str(reason)
                 host.append(node)
                 continue
+            within.add(relu)
             if host:
                 yield self._section(host)
                 host = []
             yield part
         if host:
             yield self._section(host)
+
+    def _relu_behind(self, node: Any) -> str:
+        """The result of the RELU that alone uses a node's result; "" where there is none."""
+        graph, name = self._model.graph, node.output[0]
+        users = [other for other in graph.node if name in other.input]
+        alone = len(users) == 1 and not any(output.name == name for output in graph.output)
+        return str(users[0].output[0]) if alone and users[0].op_type == "Relu" else ""
 
     def _taken(self, offloaded: Offload, choose: Choose) -> Taken:
         workload = offloaded.workload

@@ -87,6 +87,16 @@ def known_shapes(graph: Any) -> dict[str, Shape]:
     return shapes
 
 
+def element_types(graph: Any) -> dict[str, str]:
+    """The types of tensors by name, as NumPy calls them, as far as the graph says."""
+    import onnx
+
+    numbers = {i.name: i.data_type for i in graph.initializer}
+    for info in (*graph.value_info, *graph.input, *graph.output):
+        numbers[info.name] = info.type.tensor_type.elem_type
+    return {name: str(onnx.helper.tensor_dtype_to_np_dtype(number)) for name, number in numbers.items() if number}
+
+
 def _refuse_other_files(model: Any) -> None:
     """Raises ConfigError for a model that keeps its tensors elsewhere: a path in it could lead to any file."""
     for message in _messages(model):

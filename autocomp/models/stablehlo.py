@@ -16,7 +16,7 @@ from pathlib import Path
 from autocomp.data import decode, read_regular
 from autocomp.errors import ConfigError
 from autocomp.models.graph import HostOperation, Model
-from autocomp.models.operations import Operation, Shape, convolution, gemm
+from autocomp.models.operations import Layer, Operation, Shape, convolution, gemm
 from autocomp.models.shapes import MOST_ELEMENTS
 
 SUFFIXES = (".mlir", ".stablehlo")
@@ -38,13 +38,16 @@ _LINE = re.compile(rf'^\s*{_RESULTS}"?(?P<name>[a-z_]+(?:\.[\w.]+)?)"?(?P<rest>.
 _ZERO = re.compile(r"dense<-?0(\.0+e\+00)?>")
 _TYPES = re.compile(r" : (?P<given>\((?:[^()]|\([^()]*\))*\) -> .*|tensor<.*)$")
 _TENSOR = re.compile(r"tensor<([^<>]*)(?:<[^<>]*>[^<>]*)?>")
+_ELEMENT = re.compile(r"(?:^|x)([a-z]+)(\d+)$")
+_TYPES_OF_NUMPY = {"i": "int", "ui": "uint", "f": "float", "bf": "bfloat"}
 _EXTENT = re.compile(r"\d+|\?")
 _VALUE = re.compile(r"%[\w]+(?:#\d+)?")
 
 
 @dataclass(frozen=True)
 class _Line:
-    """One operation: `inputs` and `outputs` are the shapes of operands and results, `text` is what follows its name."""
+    """One operation: `inputs` and `outputs` are the shapes of operands and results, `dtype` is the type of the first
+    one's elements, `text` is what follows its name."""
 
     name: str
     results: tuple[str, ...]
@@ -52,6 +55,7 @@ class _Line:
     inputs: tuple[Shape, ...]
     outputs: tuple[Shape, ...]
     text: str
+    dtype: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,15 @@ def _line(text: str, where: str) -> _Line | None:
     if not made and len(inputs) == 1:  # the type of all operands
         inputs = inputs * len(operands)
     name = match["name"].rpartition(".")[2]
-    return _Line(name, tuple(_VALUE.findall(match["results"] or "")), operands, inputs, outputs, rest)
+    results = tuple(_VALUE.findall(match["results"] or ""))
+    return _Line(name, results, operands, inputs, outputs, rest, _dtype(given))
+
+
+def _dtype(types: str) -> str:
+    """The type of the elements of the first tensor, as NumPy calls it."""
+    first = _TENSOR.search(types)
+    element = _ELEMENT.search(first[1]) if first is not None else None
+    return "" if element is None else f"{_TYPES_OF_NUMPY.get(element[1], element[1])}{element[2]}"
 
 
 def _shapes(text: str, where: str) -> tuple[Shape, ...]:
@@ -205,6 +217,7 @@ class _Program:
 
     def model(self) -> Model:
         operations: Counter[Operation] = Counter()
+        layers: dict[Operation, list[Layer]] = {}
         host: dict[str, tuple[int, int]] = {}
         folded: set[str] = set()
         for line in self._lines:
@@ -214,12 +227,14 @@ class _Program:
             operation = self._operation(line, options)
             if operation is not None:
                 operations[operation[0]] += operation[1]
+                layers.setdefault(operation[0], []).append(Layer(line.results[0], line.dtype))
                 folded |= followers
                 continue
             nodes, work = host.get(line.name, (0, 0))
             host[line.name] = (nodes + 1, work + _work(line))
         stay = sorted((HostOperation(name, *cost) for name, cost in host.items()), key=lambda h: -h.work)
-        return Model(self._path.stem, operations, tuple(stay), len(folded))
+        named = {operation: tuple(found) for operation, found in layers.items()}
+        return Model(self._path.stem, operations, tuple(stay), len(folded), named)
 
     def _operation(self, line: _Line, options: Mapping[str, str]) -> tuple[Operation, int] | None:
         if line.name == "dot_general" and len(line.inputs) == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autocomp.models import Forecast, Model, Prediction
+from autocomp.models import Forecast, Layer, Model, Prediction
 from autocomp.models.search import Improvement
 from autocomp.report.grid import Grid, figure, name
 from autocomp.report.terminal import amount_text, counted, percent
@@ -27,11 +27,13 @@ def document(
             "operation": operation.kind,
             "dims": dict(operation.dims),
             "options": dict(operation.options),
+            "layers": [{"name": layer.name, "dtype": layer.dtype} for layer in model.layers.get(operation, ())],
             "count": prediction.count,
             "naive_cycles": prediction.naive,
             "cycles": prediction.best,
             "bound_cycles": prediction.bound,
             "source": prediction.source,
+            "layer_speed_up": prediction.speed_up,
             "model_speed_up": costs.speed_up(prediction),
             "worth_a_search": searched,
         }
@@ -50,18 +52,28 @@ def document(
 def operations_table(
     model: Model, costs: Forecast, worth: Sequence[Prediction], rest: Sequence[Prediction], host_cycles: float
 ) -> Grid:
-    """A row for each group of equal operations, those worth a search first, and for what stays on the host."""
-    figures = [figure(heading) for heading in ("times", "naive", "best", "bound", "share", "speed-up")]
-    grid = Grid("", name("operation"), *figures, name("from"))
+    """A row for each group of equal operations, those worth a search first, and for what stays on the host. Speed-ups are
+    those at the bound, of the layer and of the whole model."""
+    figures = [figure(heading) for heading in ("times", "naive", "best", "bound", "share", "layer", "model")]
+    grid = Grid("", name("operation"), name("layers"), name("type"), *figures, name("from"))
     for p in [*worth, *rest]:
+        layers = model.layers.get(p.operation, ())
         share = percent(costs.share(p.count * p.best))
-        gain = f"{costs.speed_up(p):.2f} x" if p in worth else "-"
+        gains = [f"{gain:.2f} x" if p in worth else "-" for gain in (p.speed_up, costs.speed_up(p))]
         cycles = [amount_text(value) for value in (p.naive, p.best, p.bound)]
-        grid.add(p.operation.name, str(p.count), *cycles, share, gain, p.source)
+        types = "/".join(dict.fromkeys(layer.dtype for layer in layers))
+        grid.add(p.operation.name, _named(layers), types, str(p.count), *cycles, share, *gains, p.source)
     for h in model.host:
         cost = round(h.work * host_cycles)
-        grid.add(f"host: {h.name}", str(h.nodes), "", amount_text(cost), "", percent(costs.share(cost)), "-", "")
+        cells = [str(h.nodes), "", amount_text(cost), "", percent(costs.share(cost)), "-", "-", ""]
+        grid.add(f"host: {h.name}", "", "", *cells)
     return grid
+
+
+def _named(layers: Sequence[Layer]) -> str:
+    """The first layer's name, and how many others there are."""
+    others = f" and {len(layers) - 1} more" if len(layers) > 1 else ""
+    return f"{layers[0].name}{others}" if layers else ""
 
 
 def summary(model: Model, costs: Forecast, worth: int, rest: int, host_cycles: float) -> list[str]:

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from autocomp.cli.entry import autocomp
 from autocomp.errors import ConfigError
-from autocomp.models import Forecast, Operation, Prediction, forecast, import_model, ranked
+from autocomp.models import Forecast, Layer, Operation, Prediction, forecast, import_model, ranked
 from autocomp.models.search import FEWEST
 from autocomp.targets.registry import load_target
 from autocomp.workload import parse
@@ -90,6 +90,26 @@ def test_a_relu_that_alone_uses_a_result_runs_with_it_and_constant_weights_are_l
     assert [operation.name for operation in model.operations] == ["gemm_I7_J24_K20_activation_relu", "gemm_I7_J10_K24"]
     assert [(h.name, h.nodes, h.work) for h in model.host] == [("Softmax", 1, 140)]
     assert model.folded == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [((24,), {"bias": "row"}), ((1, 24), {"bias": "row"}), ((7, 24), {"bias": "full"}), ((7, 1), {}), ((1,), {})],
+)
+def test_a_constant_that_is_added_to_a_product_is_its_bias(
+    tmp_path: Path, shape: tuple[int, ...], options: dict[str, str]
+) -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"], "layer"),
+        helper.make_node("Add", ["b", "h"], ["a"]),
+        helper.make_node("Relu", ["a"], ["r"]),
+    ]
+    weights = {"w": np.zeros((20, 24), np.float32), "b": np.zeros(shape, np.float32)}
+    ends = [("r", TensorProto.FLOAT, [7, 24])]
+    model = import_model(save(tmp_path, nodes, [("x", TensorProto.FLOAT, [7, 20])], ends, weights))
+    (operation,) = model.operations
+    assert dict(operation.options) == ({**options, "activation": "relu"} if options else {})
+    assert model.layers[operation] == (Layer("layer", "float32"),)
 
 
 def test_quantised_and_plain_nodes_of_the_same_sizes_are_one_group(tmp_path: Path) -> None:

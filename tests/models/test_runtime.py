@@ -193,11 +193,12 @@ def record(workload: Workload) -> ScheduleRecord:
 
 
 def float_network(folder: Path) -> Path:
-    """A convolution with its normalisation and RELU, then a layer; the number of images is open."""
+    """A convolution with its normalisation and RELU, a layer with RELU, and another one; the number of images is open."""
     generator = np.random.default_rng(5)
     constants = {
         "w": generator.standard_normal((8, 5, 3, 3)),
-        "m": generator.standard_normal((8, 3)),
+        "m": generator.standard_normal((8, 6)),
+        "o": generator.standard_normal((6, 3)),
         **{name: generator.uniform(0.5, 1.5, 8) for name in ("scale", "shift", "mean", "variance")},
     }
     nodes = [
@@ -206,7 +207,9 @@ def float_network(folder: Path) -> Path:
         helper.make_node("Relu", ["n"], ["r"]),
         helper.make_node("GlobalAveragePool", ["r"], ["g"]),
         helper.make_node("Flatten", ["g"], ["f"]),
-        helper.make_node("MatMul", ["f", "m"], ["y"]),
+        helper.make_node("MatMul", ["f", "m"], ["p"]),
+        helper.make_node("Relu", ["p"], ["h"]),
+        helper.make_node("MatMul", ["h", "o"], ["y"]),
     ]
     graph = helper.make_graph(
         nodes,
@@ -224,8 +227,10 @@ def test_a_float_model_is_quantised_so_that_kernels_take_it_over_whole(tmp_path:
     path, target = float_network(tmp_path), tmp_path / "int8.onnx"
     quantise(path, target, [{"x": image(seed)} for seed in range(3)])
     assert {o.kind for o in import_model(target).operations} == {"conv2d", "gemm"}
+    assert "Relu" not in {h.name for h in import_model(target).host}
     model = PartitionedModel(target, MACHINE)
-    assert len(model.taken) == 2
+    assert [t.offload.workload.options["activation"] for t in model.taken] == ["relu", "relu", "none"]
+    assert model.taken[1].offload.output == model.taken[2].offload.input  # no rounding between the two layers
     assert model.stays == {}
     equal_to_onnx_runtime(target, model, x=image(7))
     before = session(str(path)).run(None, {"x": image(2)})[0]

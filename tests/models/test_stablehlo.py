@@ -25,6 +25,12 @@ def test_convolutions_and_products_are_found_with_their_biases_and_activations()
     }
 
 
+def test_layers_have_the_names_of_their_results_and_the_types_of_their_operands() -> None:
+    layers = import_model(FOLDER / "network.mlir").layers
+    assert {layer.dtype for found in layers.values() for layer in found} == {"float32"}
+    assert all(layer.name.startswith("%") for found in layers.values() for layer in found)
+
+
 def test_products_of_several_matrices_count_once_for_each() -> None:
     assert operations("attention.mlir") == {
         "gemm_I64_J64_K32_transpose_b_True": 4,
