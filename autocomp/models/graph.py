@@ -101,7 +101,7 @@ class _Graph:
             nodes, work = host.get(node.op_type, (0, 0))
             host[node.op_type] = (nodes + 1, work + self._work(node))
         stay = sorted((HostOperation(name, *cost) for name, cost in host.items()), key=lambda h: -h.work)
-        named = {operation: tuple(found) for operation, found in layers.items()}
+        named = {operation: tuple(of_it) for operation, of_it in layers.items()}
         return Model(self._path.stem, operations, tuple(stay), len(folded), named)
 
     def _operation(self, node: Any, folded: set[str]) -> tuple[Operation, int] | None:

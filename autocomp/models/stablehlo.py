@@ -233,7 +233,7 @@ class _Program:
             nodes, work = host.get(line.name, (0, 0))
             host[line.name] = (nodes + 1, work + _work(line))
         stay = sorted((HostOperation(name, *cost) for name, cost in host.items()), key=lambda h: -h.work)
-        named = {operation: tuple(found) for operation, found in layers.items()}
+        named = {operation: tuple(of_it) for operation, of_it in layers.items()}
         return Model(self._path.stem, operations, tuple(stay), len(folded), named)
 
     def _operation(self, line: _Line, options: Mapping[str, str]) -> tuple[Operation, int] | None:

@@ -218,9 +218,10 @@ class Target(ABC):
     MACHINE:VARIANT: schedules are carried over between variants. `digest` is the machine's meaning: what changes a
     result changes it, and nothing else does. `parameters` are those of the machine's figures that a user may set,
     and `area` is how large it is, in the units that `area_note` names. `causes` are the words that `Evidence.parts`
-    uses, and `uses` the kinds of constructs that `Focus` names: the vocabulary of menus for this kind. `records`
-    says whether kernels can be profiled. `objectives` are the names of what kernels can be searched for, the usual one
-    first; none where there is only one. `scheduled` says whether the best kernels are kept as schedules.
+    uses, and `uses` the kinds of constructs that `Focus` names: the vocabulary of menus for this kind. `lacks` are
+    those that this machine has none of. `records` says whether kernels can be profiled. `objectives` are the names of
+    what kernels can be searched for, the usual one first; none where there is only one. `scheduled` says whether the
+    best kernels are kept as schedules.
     """
 
     kind: ClassVar[str]
@@ -231,6 +232,7 @@ class Target(ABC):
     name: str
     digest: str
     parameters: Mapping[str, Number]
+    lacks: frozenset[str] = frozenset()
     area: Number | None = None
     area_note: str = ""
     language: Language
@@ -327,7 +329,8 @@ class Target(ABC):
 
     def diagnose(self, kernel: str, workload: Workload) -> Evidence | None:
         """A closer look at what limits a correct kernel, made when an agent is about to plan: a critical path, marks in
-        the kernel, counters. None where there is nothing beyond what its evaluation says."""
+        the kernel, counters. None where there is nothing beyond what its evaluation says. The costs of its lines, if it has any,
+        add up to the measurement, where those of an evaluation may overlap."""
         return None
 
     def cause(self, kernel: str, workload: Workload, evaluation: Evaluation) -> str:
@@ -345,6 +348,10 @@ class Target(ABC):
     def story(self, evaluation: Evaluation, diagnosis: Evidence | None) -> tuple[str, ...]:
         """In sentences, what limits the kernel."""
         return (diagnosis or evaluation.evidence).story
+
+    def figures(self, evaluation: Evaluation) -> Mapping[str, Number]:
+        """Those of an evaluation's single figures that matter to the objective."""
+        return evaluation.evidence.figures
 
     def weights(self, evaluation: Evaluation, diagnosis: Evidence | None) -> Mapping[str, float]:
         """For each cause, the share of the measurement that removing it might save, from 0 to 1."""

@@ -65,3 +65,10 @@ def test_names_that_a_kernel_uses_are_explained() -> None:
     page = brief(machine, only, ("gemmini_extended_mvin",), "gemm")
     assert "`gemmini_extended_mvin`, the same with id = 0" in page
     assert "gemmini_extended_mvin2(" not in page
+
+
+def test_constants_that_a_kernel_uses_are_told() -> None:
+    machine = isa.load("amx", {}, ())
+    only = used_instructions(machine, ("tilezero",), ())
+    assert "`ROWS` = 16" not in brief(machine, only, ("tilezero",), "gemm")
+    assert "`ROWS` = 16" in brief(machine, only, ("tilezero",), "gemm", ("tilezero(2 * ROWS);",))

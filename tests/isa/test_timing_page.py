@@ -45,6 +45,18 @@ def test_a_command_costs_what_the_description_says() -> None:
         assert whole.alone - part.alone == dim - part.sizes["rows"]
 
 
+def test_multiplies_that_keep_their_operand_cost_less() -> None:
+    """quad: a multiply of one row does not wait for weights to be shifted in."""
+    whole, row = measured(isa.load("quad", {}, ()))["compute"]
+    assert "with the operand kept" not in whole.otherwise
+    assert row.otherwise["with the operand kept"] < row.each
+
+
+def test_moves_are_measured_along_each_of_their_sizes() -> None:
+    sizes = [found.sizes for found in measured(isa.load("gemmini", {}, ()))["move_in"]]
+    assert sizes == [{"cols": cols, "rows": rows} for cols, rows in ((64, 16), (16, 16), (64, 4), (16, 4))]
+
+
 def test_a_wider_bus_makes_moves_cheaper_and_nothing_else() -> None:
     text = Path(isa.load("tiny", {}, ()).path).read_text()
     narrow, wide = (isa.parse(text.replace("bus: 8", f"bus: {bus}"), "tiny.isa") for bus in (1, 8))
@@ -71,9 +83,11 @@ def test_the_glossary_knows_every_cause_of_the_simulator() -> None:
 
 
 def _problem(text: str, machine: str, operation: str) -> Workload:
-    sizes = dict(re.findall(r"\b([A-Z]) = (\d+)", text))
-    dims = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-    return parse(f"operation: {operation}\naccelerator: {machine}\ndims: {{{dims}}}\n", Path("example.yaml"))
+    """The workload that the comment at an example's head states: sizes, and options after that word."""
+    head = text[: text.find("void ")]
+    dims = ", ".join(f"{name}: {size}" for name, size in re.findall(r"\b([A-Z]) = (\d+)", head))
+    options = "".join(f"{line}\n" for line in re.findall(r"`(\w+: [^`]+)`", head))
+    return parse(f"operation: {operation}\naccelerator: {machine}\ndims: {{{dims}}}\n{options}", Path("example.yaml"))
 
 
 @pytest.mark.parametrize("name", MACHINES)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autocomp.targets.evaluation import Cause, Evaluation, LineCost, Number
 from autocomp.targets.planning import Context
 
 HOTTEST_LINES = 8
 WORTH = 0.02  # share of the measurement below which a cause is not told
+LEAST = 0.001  # that is told of a line
 _NUMBER = re.compile(r" *\d+ \|( |$)")
 
 
@@ -19,13 +20,23 @@ _NUMBER = re.compile(r" *\d+ \|( |$)")
 class Feedback:
     """`stalls` gives for each part of the machine its causes with their amount and share of the measurement, largest
     first, those that matter. `causes` are what the target's glossary says of them; `story` says in words what limits
-    the kernel; `lines` are those that cost most."""
+    the kernel; `lines` are those that cost most. They are `exclusive` where their costs add up to the measurement."""
 
     evaluation: Evaluation
     stalls: tuple[tuple[str, tuple[tuple[str, Number, float], ...]], ...]
     causes: tuple[tuple[str, Cause], ...]
     story: tuple[str, ...]
     lines: tuple[LineCost, ...]
+    exclusive: bool
+
+    @property
+    def whole(self) -> Number:
+        """The cost of all lines."""
+        return sum(line.cost for line in self.lines)
+
+    @property
+    def hottest(self) -> tuple[LineCost, ...]:
+        return tuple(line for line in self.lines if line.cost > WORTH * self.whole)[:HOTTEST_LINES]
 
 
 def feedback(context: Context) -> Feedback:
@@ -33,19 +44,29 @@ def feedback(context: Context) -> Feedback:
     evaluation = context.evaluation
     story = context.target.story(evaluation, context.diagnosis)
     stalls = _stalls(evaluation)
-    whole = sum(line.cost for line in evaluation.evidence.lines)
-    lines = tuple(line for line in evaluation.evidence.lines if line.cost > WORTH * whole)[:HOTTEST_LINES]
+    closer = () if context.diagnosis is None else _told(context.diagnosis.lines)
+    known = Feedback(evaluation, stalls, (), story, closer or evaluation.evidence.lines, bool(closer))
     named = {cause for _, causes in stalls for cause, _, _ in causes} | {
-        cause for line in lines for cause in line.causes
+        cause for line in known.hottest for cause in line.causes
     }
     glossary = tuple((name, cause) for name, cause in context.target.glossary.items() if name in named)
-    return Feedback(evaluation, stalls, glossary, story, lines)
+    return replace(known, causes=glossary)
 
 
-def annotated(kernel: str, evaluation: Evaluation) -> str:
-    """The kernel with line numbers, and what each line costs beside it."""
+def _told(lines: tuple[LineCost, ...]) -> tuple[LineCost, ...]:
+    """Lines whose costs add up, without what rounds to nothing."""
+    least = LEAST * sum(line.cost for line in lines)
+    kept = (line for line in lines if line.cost >= least)
+    return tuple(replace(line, causes={c: n for c, n in line.causes.items() if n >= least}) for line in kept)
+
+
+def annotated(kernel: str, known: Feedback) -> str:
+    """The kernel with line numbers, and what each line costs beside it: its share where costs add up, else the cost."""
     lines = kernel.rstrip("\n").splitlines()
-    costs = {entry.line: f"{entry.cost:,}" for entry in evaluation.evidence.lines}
+    costs = {
+        entry.line: f"{entry.cost / known.whole:.1%}" if known.exclusive else f"{entry.cost:,}"
+        for entry in known.lines
+    }
     width = len(str(len(lines)))
     column = max((len(text) for text in costs.values()), default=0)
     return "\n".join(

@@ -12,7 +12,6 @@ from autocomp.targets.planning import Context, Experience
 
 MOST_DETAILED = 6  # options that are told in full
 MOST_MOVES, MOST_BRIEF_MOVES = 2, 1  # of an option that is told in full, and of one that is told by title
-IDLE = 0.03  # weight of the causes' share where only a hand-written change is possible
 WORTH = 0.02  # share of the measurement that an option without a ready move has to be against
 
 
@@ -40,22 +39,31 @@ def offers(context: Context, moves: Sequence[Move]) -> Offers:
     """The menu's options for the context's kernel. Where nothing is known of its causes, none is left out."""
     shares = relevance(context)
     known = {one.option: one for one in context.experience}
-    made = [_offer(option, moves, shares, known) for option in context.menu.options]
+    made = [_offer(option, moves, shares, known) for option in context.menu.options if _possible(option, context)]
+    ready = any(offer.moves for offer in made)
     if not any(shares.values()):
         return Offers(tuple(made), ())
     total = abs(context.evaluation.value or 1) or 1
 
     def promise(offer: Offer) -> float:
-        """As the rules rank: what moves are estimated to save, and a tenth of the causes' share. Less where the
-        target's own transformation finds nothing to do."""
+        """As the rules rank: what moves are estimated to save, and a tenth of the causes' share. Nothing where the
+        target's own transformation finds nothing to do, but others do."""
+        if ready and not offer.moves and offer.option.transformation in context.target.transformations.names:
+            return 0.0
         saved = max((move.saving for _, move in offer.moves), default=0.0)
-        idle = not offer.moves and offer.option.transformation in context.target.transformations.names
-        return saved / total + (IDLE if idle else 0.1) * (1.0 if offer.share is None else offer.share)
+        return saved / total + 0.1 * (1.0 if offer.share is None else offer.share)
 
     ranked = sorted(made, key=lambda offer: -promise(offer))
     detailed = [offer for offer in ranked if promise(offer) >= 0.1 * WORTH][:MOST_DETAILED]
     brief = [offer for offer in ranked if offer not in detailed]
     return Offers(_with_moves(detailed, MOST_MOVES), _with_moves(brief, MOST_BRIEF_MOVES))
+
+
+def _possible(option: MenuOption, context: Context) -> bool:
+    """False for an option without a meaning for the operation, and for one that needs instructions that the machine
+    lacks; a transformation names those that it might use."""
+    needs = () if option.transformation is not None else option.uses
+    return context.workload.operation not in option.applies.not_for and context.target.lacks.isdisjoint(needs)
 
 
 def _with_moves(made: Sequence[Offer], most: int) -> tuple[Offer, ...]:

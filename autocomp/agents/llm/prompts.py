@@ -113,6 +113,7 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
     uses = frozenset(kind for option in context.menu.options if option.id in options for kind in option.uses)
     # What a translation starts from does not use the machine, and so says nothing about what is needed.
     focus = Focus(kernels, uses, everything=phase == "translate")
+    known = feedback(context)
     return {
         "phase": phase,
         "planning": phase in PLANNING,
@@ -126,10 +127,10 @@ def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
         "statement": statement(context.workload),
         "accuracy": accuracy(context.workload),
         "kernel": context.kernel.strip(),
-        "annotated_kernel": annotated(context.kernel, context.evaluation),
+        "annotated_kernel": annotated(context.kernel, known),
         "numbered_kernel": numbered(context.kernel),
         "loops": target.language.loops(context.kernel) if phase == "structured" else (),
-        "feedback": feedback(context),
+        "feedback": known,
         "evaluation": context.evaluation,
         "lineage": context.lineage,
         "attempts": () if context.findings else context.attempts[-LATEST_ATTEMPTS:],  # findings sum them up

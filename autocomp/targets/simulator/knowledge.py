@@ -42,11 +42,12 @@ def knowledge(accelerator: Accelerator, workload: Workload, signature: str, focu
     """The sections for one workload; instructions that `focus` has no use for are left out, and what configures them
     where neither the kernels nor the plain start do. They depend on the calls of the kernels and on nothing else of the
     question, so that prompts of a search begin alike."""
-    called = sorted({name for text in (*focus.kernels, *_plain(workload, accelerator)) for name in _called(text)})
+    kernels = (*focus.kernels, *_plain(workload, accelerator))
+    called = sorted({name for text in kernels for name in _called(text)})
     every = [*(i.name for i in accelerator.instructions), *(p.name for p in accelerator.procedures)]
     only = every if focus.everything else used_instructions(accelerator, called, focus.uses)
     language = _template("language").render(signature=signature, host=workload.host)
-    machine = brief(accelerator, only, called, workload.operation)
+    machine = brief(accelerator, only, called, workload.operation, kernels)
     return Knowledge(ROLE, language, machine, SUBJECT, PLANS, CODING, TRANSLATION)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autocomp.errors import CandidateFailure, KernelError
-from autocomp.targets.evaluation import Bound, Evaluation, Evidence, Number
+from autocomp.targets.evaluation import Bound, Evaluation, Evidence, LineCost, Number
+from autocomp.targets.profile import PathSegment
 from autocomp.targets.simulator.evaluate.objectives import cycles_of
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.profile.limits import Limits, limits
@@ -20,7 +21,7 @@ _WORTH_NAMING = 0.05  # share of the cycles
 
 @dataclass(frozen=True)
 class Diagnosis(Evidence):
-    """The evidence from the critical path of the first commands."""
+    """The evidence from the critical path of the first commands; `lines` have the cycles that they are on it."""
 
     limits: Limits | None = None
 
@@ -28,9 +29,26 @@ class Diagnosis(Evidence):
 def diagnose(kernel: str, workload: Workload, accelerator: Accelerator) -> Diagnosis | None:
     """The diagnosis of a kernel; None for one that does not run to its end, as its evaluation has said."""
     try:
-        return Diagnosis(limits=limits(kernel, workload, accelerator))
+        known = limits(kernel, workload, accelerator)
     except (CandidateFailure, KernelError):
         return None
+    return Diagnosis(lines=_lines(kernel, known), limits=known)
+
+
+def _lines(kernel: str, limits: Limits) -> tuple[LineCost, ...]:
+    """The lines of the critical path, the longest first. `count` is the number of its stretches."""
+    text = kernel.splitlines()
+    by_line: dict[int, list[PathSegment]] = {}
+    for segment in limits.path:
+        by_line.setdefault(segment.line, []).append(segment)
+    costs = []
+    for line, segments in by_line.items():
+        causes: dict[str, Number] = {}
+        for segment in segments:
+            causes[segment.cause] = causes.get(segment.cause, 0) + segment.cycles
+        shown = text[line - 1].strip() if 0 < line <= len(text) else ""
+        costs.append(LineCost(line, shown, sum(s.count for s in segments), sum(causes.values()), dict(_ranked(causes))))
+    return tuple(sorted(costs, key=lambda cost: (-cost.cost, cost.line)))
 
 
 def limits_of(diagnosis: Evidence | None) -> Limits | None:
@@ -48,7 +66,7 @@ def _ranked(causes: Mapping[str, Number]) -> list[tuple[str, Number]]:
 
 
 def _story(evaluation: Evaluation) -> Iterator[str]:
-    """The unit that sets the pace, what it waits for, where, and how far the bound is away."""
+    """The unit that sets the pace, what it waits for, and how far the bound is away."""
     if not evaluation.value or not evaluation.evidence.parts:
         return
     total = cycles_of(evaluation)
@@ -58,13 +76,6 @@ def _story(evaluation: Evaluation) -> Iterator[str]:
     for cause, cycles in _ranked(evaluation.evidence.parts[pace]):
         if cause != "Busy" and cycles >= _WORTH_NAMING * total:
             yield f"{cycles / total:.0%} of the time it {activity(cause)} ({cause})"
-    lines = evaluation.evidence.lines
-    if lines and lines[0].cost:
-        worst = lines[0]
-        cause = max(worst.causes, key=lambda name: worst.causes[name], default="")
-        yield f"the commands of line {worst.line} wait longest" + (
-            f": its unit mostly {activity(cause)} ({cause})" if cause else ""
-        )
     yield _roof(evaluation, busy[pace])
 
 

@@ -19,10 +19,11 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.cause import cause
 from autocomp.targets.simulator.conditions import usual_conditions, with_parameters
 from autocomp.targets.simulator.dialect import Dialect
-from autocomp.targets.simulator.evaluate import OBJECTIVES, SimulatorEvaluator
+from autocomp.targets.simulator.evaluate import ENERGY, OBJECTIVES, SimulatorEvaluator
 from autocomp.targets.simulator.evaluate.bounds import peak_multiply_accumulates
 from autocomp.targets.simulator.evaluate.objectives import bound_of, objective_of
 from autocomp.targets.simulator.isa.derived.analysis import Kind
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.knowledge import knowledge
 from autocomp.targets.simulator.profile import record
@@ -82,6 +83,7 @@ class SimulatorTarget(Target):
         self.area_note = accelerator.area_note
         self.language = Dialect(accelerator)
         self.transformations = Rewrites(accelerator)
+        self.lacks = frozenset(self.uses) - {role.kind for role in instruction_roles(accelerator).values()}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SimulatorTarget) and (self.digest, self.snapshot()) == (other.digest, other.snapshot())
@@ -172,6 +174,11 @@ class SimulatorTarget(Target):
 
     def story(self, evaluation: Evaluation, diagnosis: Evidence | None) -> tuple[str, ...]:
         return story(evaluation, diagnosis)
+
+    def figures(self, evaluation: Evaluation) -> Mapping[str, Number]:
+        """All but energies, where time is what counts, and steps of the interpreter."""
+        unwanted = ("host_steps", ENERGY) if self.scheduled else ("host_steps",)
+        return {name: value for name, value in evaluation.evidence.figures.items() if not name.startswith(unwanted)}
 
     def weights(self, evaluation: Evaluation, diagnosis: Evidence | None) -> Mapping[str, float]:
         return profile(evaluation, self.accelerator, limits_of(diagnosis)).shares

@@ -268,7 +268,7 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Context:
     """A context that depends on nothing that ships, so that its golden prompts change with the templates alone."""
     monkeypatch.setattr(
         "autocomp.targets.simulator.knowledge.brief",
-        lambda accelerator, only, called, operation: f"# The machine: {accelerator.name}\n\nIts reference.",
+        lambda accelerator, *_: f"# The machine: {accelerator.name}\n\nIts reference.",
     )
     monkeypatch.setattr("autocomp.agents.llm.planner.moves", lambda context: (A_MOVE,))
     lineage = (

@@ -10,8 +10,11 @@ import pytest
 from autocomp.agents.llm import Asked, Message, render_prompt
 from autocomp.agents.llm.endpoints.tokens import estimate_tokens, tokens_by_section
 from autocomp.agents.llm.feedback import annotated, feedback, numbered, unnumbered
+from autocomp.agents.llm.offers import offers
 from autocomp.agents.llm.prompts import Phase
 from autocomp.errors import ConfigError
+from autocomp.targets.evaluation import LineCost
+from autocomp.targets.menu import Applies, MenuOption
 from autocomp.targets.planning import Attempt, Context, LineageStep, Plan, Precedent
 from autocomp.targets.profile import PathSegment, WhatIf
 from autocomp.targets.simulator.profile.limits import Limits
@@ -93,7 +96,7 @@ def test_only_the_options_that_are_left_in_the_menu_are_shown(context: Context) 
 
 
 def test_lines_are_numbered_and_bear_the_cycles_waited(context: Context) -> None:
-    text = annotated(KERNEL, context.evaluation)
+    text = annotated(KERNEL, feedback(context))
     assert text.splitlines()[1:4] == [
         "2 |    |   for (int k = 0; k < 8; k += 4) {",
         "3 | 40 |     load(&A[0][k], 0);",
@@ -152,6 +155,30 @@ def test_the_story_is_the_critical_path_where_that_is_known(context: Context) ->
     text = document(render_prompt("plan", replace(context, diagnosis=Diagnosis(limits=known)), PLANNING))
     assert "50% of the critical path: line 6: load works" in text
     assert "if unit load were infinitely fast, the kernel would take 40% fewer cycles" in text
+
+
+def test_lines_bear_their_shares_of_the_time_where_the_critical_path_is_known(context: Context) -> None:
+    costs = (LineCost(5, "multiply(0, 4, 8);", 2, 995, {"Busy": 995}), LineCost(3, "load(&A[0][k], 0);", 2, 5))
+    text = document(render_prompt("plan", replace(context, diagnosis=Diagnosis(lines=costs)), PLANNING))
+    assert "5 | 99.5% |     multiply(0, 4, 8);\n6 |       |   }" in text
+    assert "- line 5: 99.5 % (Busy 99.5 %)\n" in text
+
+
+def test_options_that_mean_nothing_for_the_operation_or_need_what_the_machine_lacks_are_left_out(
+    context: Context,
+) -> None:
+    keep = MenuOption("keep", "Keep", "Keep it.", uses=("preload",))
+    windows = MenuOption("windows", "Share", "Share it.", applies=Applies(not_for=("gemm",)))
+    usual = context.menu.options
+    whole = replace(context, menu=replace(context.menu, options=(*usual, keep, windows)))
+
+    def told(*lacks: str) -> set[str]:
+        whole.target.lacks = frozenset(lacks)
+        found = offers(whole, ())
+        return {offer.option.id for offer in (*found.detailed, *found.brief)}
+
+    assert told() == {option.id for option in usual} | {"keep"}
+    assert told("preload") == {option.id for option in usual}
 
 
 def test_line_numbers_that_an_answer_copied_are_taken_off() -> None:

@@ -13,7 +13,8 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload
 
 CYCLES = Objective("cycles")
-OBJECTIVES: Mapping[str, Objective] = {"cycles": CYCLES, "energy": Objective("nJ"), "edp": Objective("nJ*cycles")}
+ENERGY = "nJ"  # of the figures that are energies, of all and by component, the first word
+OBJECTIVES: Mapping[str, Objective] = {"cycles": CYCLES, "energy": Objective(ENERGY), "edp": Objective("nJ*cycles")}
 ROUNDING = 1e-9  # relative, of sums of energies in another order
 
 

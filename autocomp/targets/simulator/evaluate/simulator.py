@@ -20,7 +20,7 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate.bounds import bound, utilisation
 from autocomp.targets.simulator.evaluate.compiled import CompiledKernel, compile_kernel
 from autocomp.targets.simulator.evaluate.hotspots import line_cycles
-from autocomp.targets.simulator.evaluate.objectives import bound_of, measured, objective_of
+from autocomp.targets.simulator.evaluate.objectives import ENERGY, bound_of, measured, objective_of
 from autocomp.targets.simulator.evaluate.session import Judgement, StageFailure
 from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, STAGES
 from autocomp.targets.simulator.evaluate.version import judge_version
@@ -126,8 +126,8 @@ class SimulatorEvaluator(Evaluator):
         if self.objective != "cycles":
             figures["cycles"] = timing.cycles
         if spent is not None:
-            figures["nJ"] = spent.total / 1000
-            figures |= {f"nJ_{component}": amount / 1000 for component, amount in spent.components.items()}
+            figures[ENERGY] = spent.total / 1000
+            figures |= {f"{ENERGY}_{component}": amount / 1000 for component, amount in spent.components.items()}
         return Evidence(
             figures,
             parts={unit.unit: dict(unit.causes) for unit in timing.units},

@@ -33,16 +33,25 @@ MOST_NAMED = 4  # operands of an instruction that are left out
 _WORD = re.compile(r"\w+")
 
 
-def brief(accelerator: Accelerator, only: Collection[str], called: Collection[str], operation: str) -> str:
+def brief(
+    accelerator: Accelerator,
+    only: Collection[str],
+    called: Collection[str],
+    operation: str,
+    kernels: Collection[str] = (),
+) -> str:
     """The page as Markdown. `only` names the instructions and procedures to describe, `called` the call forms that
-    kernels use, `operation` the class of workloads of which an example is shown."""
-    return "\n".join(_page(accelerator, only, called, operation)) + "\n"
+    kernels use, `operation` the class of workloads of which an example is shown, `kernels` the text of kernels whose
+    names for numbers are told."""
+    return "\n".join(_page(accelerator, only, called, operation, " ".join(kernels))) + "\n"
 
 
-def _page(accelerator: Accelerator, only: Collection[str], called: Collection[str], operation: str) -> Iterator[str]:
+def _page(
+    accelerator: Accelerator, only: Collection[str], called: Collection[str], operation: str, kernels: str
+) -> Iterator[str]:
     instructions = "\n".join(_instructions(accelerator, only, called))
     times = "\n".join(_times(accelerator, only, operation))
-    words = set(_WORD.findall(f"{accelerator.doc} {instructions} {times}"))
+    words = set(_WORD.findall(f"{accelerator.doc} {instructions} {times} {kernels}"))
     yield from (f"# The machine: {accelerator.full_name}", "", accelerator.doc, "")
     yield from _names(accelerator, words)
     yield from (_memory(accelerator, memory) for memory in accelerator.memories if memory.kind != "register")

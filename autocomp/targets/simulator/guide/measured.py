@@ -1,7 +1,8 @@
-"""The cost of commands, measured on the simulator: one alone, and each of many in a row, at two sizes.
+"""The cost of commands, measured on the simulator: one alone, and each of many in a row, at a few sizes.
 
 Operands come from the machine's naive matrix multiplication where that issues the command, else from the roles and
-ranges of its parameters. Sizes are the largest that the description allows, and a quarter of these.
+ranges of its parameters. Sizes are the largest that the description allows, and a quarter of these: all of them, and of
+moves each by itself too.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from autocomp.targets.simulator.isa.derived.roles import Role, instruction_role,
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
 from autocomp.targets.simulator.isa.timing import POOLED
+from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.isa.walk import loops, names
 from autocomp.targets.simulator.profile.recording import record
 from autocomp.targets.simulator.start.naive import naive_gemm
 from autocomp.workload.load import parse as parse_workload
 
 SIZES = ("rows", "cols", "depth")  # roles of operands that say how much a command does
+MOVES = ("load", "store")  # kinds of instructions
 UNTIMED = ("fence", "immediate", "wait", "signal", "configure")
 MOST_ROWS = 4096  # of a size that is tried
 FEW, MANY = 8, 40  # commands in a row: the difference is free of how the run begins and ends
@@ -45,12 +48,12 @@ Command = tuple[str, Mapping[str, int | float]]
 class Measured:
     """Commands of one size. `alone` are the cycles of one, from the host to its completion; `each` those by which every
     further one lengthens a row of them. Multiplies go to places of their own, from operands in banks of their own,
-    where that helps: `slower` says in words what they cost otherwise."""
+    where that helps: `otherwise` says in words when they cost more, and when less."""
 
     sizes: Mapping[str, int]
     alone: int
     each: float
-    slower: Mapping[str, float] = field(default_factory=dict)
+    otherwise: Mapping[str, float] = field(default_factory=dict)
 
 
 @remembered
@@ -85,18 +88,21 @@ class _Probe:
         if kind == "configuration":
             return
         seen: list[Mapping[str, int]] = []
-        for part in (1, 4):
-            commands = [self._command(instruction, part)]
+        known: set[tuple[int, float]] = set()  # another size with the same figures says nothing new
+        for operands in self._at_sizes(instruction, kind in MOVES):
+            commands = [(instruction.name, operands)]
             pair = self.preloads.get(instruction.unit) if role == "multiply" else None
             if pair is not None:
-                commands.insert(0, self._command(pair, part))
+                part = 1 if not seen else 4
+                commands.insert(0, (pair.name, self._operands(pair, dict.fromkeys(self._sizes(pair), part))))
             named = self._sizes(instruction) or _bounds(instruction)
-            sizes = {name: int(commands[-1][1][name]) for name in named}
+            sizes = {name: int(operands[name]) for name in named}
             if sizes in seen:
                 continue
             seen.append(sizes)
             sample = self._measured(sizes, commands, role == "multiply" or kind == "contraction")
-            if sample is not None:
+            if sample is not None and (not self._sizes(instruction) or (sample.alone, sample.each) not in known):
+                known.add((sample.alone, sample.each))
                 yield sample
 
     def _measured(self, sizes: Mapping[str, int], commands: Sequence[Command], multiplies: bool) -> Measured | None:
@@ -104,15 +110,38 @@ class _Probe:
         if plain is None or not multiplies:
             return None if plain is None else Measured(sizes, *plain)
         banked = _in_banks(self.accelerator, commands)
-        best = self._figures(banked, places=PLACES)
-        if best is None or best[1] >= plain[1]:
-            return Measured(sizes, *plain)
+        apart = self._figures(banked, places=PLACES)
+        best = plain if apart is None or apart[1] >= plain[1] else apart
         others = {
             "into one place": self._figures(banked),
             "with operands in one bank": self._figures(commands, places=PLACES),
         }
         slower = {words: figures[1] for words, figures in others.items() if figures and figures[1] > best[1]}
-        return Measured(sizes, *best, slower)
+        kept = self._keeping(banked)
+        again = None if kept is None else self._figures(kept, places=PLACES)
+        faster = {"with the operand kept": again[1]} if again is not None and again[1] < best[1] else {}
+        return Measured(sizes, *best, {**(slower if best is apart else {}), **faster})
+
+    def _keeping(self, commands: Sequence[Command]) -> list[Command] | None:
+        """A preload without an operand, and the multiply in the call form that keeps what is in the array; None where
+        the machine has none."""
+        if len(commands) < 2:
+            return None
+        (preload, loaded), (multiply, operands) = commands
+        instructions = [self.accelerator.instruction(name) for name in (preload, multiply)]
+        assert instructions[0] is not None and instructions[1] is not None
+        absent = {
+            parameter.name: none
+            for parameter in instructions[0].parameters
+            if parameter.kind == "address"
+            and instruction_role(self.accelerator, instructions[0]).parameters.get(parameter.name) != "destination"
+            and (none := self.accelerator.space(parameter.space or "").none) is not None
+        }
+        forms = _forms(self.accelerator, instructions[1])
+        kept = [form for form in forms if any(operands[name] != value for name, value in form.items())]
+        if not absent or len(forms) != 2 or len(kept) != 1:
+            return None
+        return [(preload, {**loaded, **absent}), (multiply, {**operands, **kept[0]})]
 
     def _figures(self, commands: Sequence[Command], places: int = 1) -> tuple[int, float] | None:
         """`alone` and `each`, with the results of successive commands in `places` places."""
@@ -134,19 +163,44 @@ class _Probe:
         result = replay_trace(self.tables.machine, trace, SimulationOptions(requirements=False))
         return None if result.error is not None or result.timing is None else result.timing.cycles
 
-    def _command(self, instruction: Instruction, part: int) -> Command:
-        """The command at its largest size, or a part of that."""
+    def _at_sizes(self, instruction: Instruction, moves: bool) -> Iterator[Mapping[str, int | float]]:
+        """The command's operands at its largest size, at a quarter of that, and with each size alone at a quarter. A
+        move whose sizes have no role has those of the naive kernel, and those in another order."""
+        names = self._sizes(instruction)
+        whole = self._operands(instruction, {})
+        yield whole
+        if moves and len(names) > 1:
+            yield from (self._operands(instruction, {name: 4}) for name in names)
+        yield self._operands(instruction, dict.fromkeys(names, 4))
+        bounds = [] if names or not moves else _bounds(instruction)
+        for turn in range(1, len(bounds)):
+            yield {**whole, **{name: whole[bounds[(n + turn) % len(bounds)]] for n, name in enumerate(bounds)}}
+
+    def _operands(self, instruction: Instruction, parts: Mapping[str, int]) -> Mapping[str, int | float]:
+        """The command at its largest size, or with the share of some sizes that `parts` says."""
         operands = dict(self.samples.get(instruction.name) or _plausible(self.accelerator, instruction))
         for name in self._sizes(instruction):
             parameter = next(p for p in instruction.parameters if p.name == name)
             largest = int(operands[name]) if parameter.high is None else min(parameter.high, MOST_ROWS)
-            operands[name] = max(largest // part, parameter.low or 0, 1)
-        return instruction.name, operands
+            operands[name] = max(largest // parts.get(name, 1), parameter.low or 0, 1)
+        return operands
 
     def _sizes(self, instruction: Instruction) -> list[str]:
         words = instruction_role(self.accelerator, instruction).parameters
         whole = {p.name for p in instruction.parameters if p.kind == "integer"}
         return [name for name, word in words.items() if word in SIZES and name in whole]
+
+
+def _forms(accelerator: Accelerator, instruction: Instruction) -> list[dict[str, int | float]]:
+    """The operands that all call forms of an instruction fix to numbers, with their values in each form that differs."""
+    fixed_by_form: list[dict[str, int | float]] = []
+    for alias in accelerator.aliases:
+        if len(alias.expansion) == 1 and alias.expansion[0][0] == instruction.name:
+            pairs = zip(instruction.parameters, alias.expansion[0][1], strict=True)
+            fixed_by_form.append({parameter.name: value.value for parameter, value in pairs if isinstance(value, Number)})
+    shared = set.intersection(*map(set, fixed_by_form)) if fixed_by_form else set()
+    forms = [{name: fixed[name] for name in sorted(shared)} for fixed in fixed_by_form]
+    return [form for number, form in enumerate(forms) if form not in forms[:number]]
 
 
 def _bounds(instruction: Instruction) -> list[str]:

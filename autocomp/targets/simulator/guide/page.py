@@ -214,9 +214,9 @@ def _figures(figures: Measured) -> str:
     sizes = ", ".join(f"{name} {value}" for name, value in figures.sizes.items())
     if len(figures.sizes) > 2 and len(values) == 1:
         sizes = f"all sizes {values.pop()}"
-    slower = ", ".join(f"{cycles:.4g} {words}" for words, cycles in figures.slower.items())
+    others = ", ".join(f"{cycles:.4g} {words}" for words, cycles in figures.otherwise.items())
     beginning = f"{sizes}: " if sizes else ""
-    return f"{beginning}{figures.alone} alone, {figures.each:.4g} each{f' ({slower})' if slower else ''}"
+    return f"{beginning}{figures.alone} alone, {figures.each:.4g} each{f' ({others})' if others else ''}"
 
 
 # --- memories ----------------------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ class MergeDepth(Transformation):
     order = 110
     causes = ("Busy", "Pairing", "Pipeline", "ReadAfterWrite", "WriteAfterRead")
     uses = ("load", "preload", "contraction")
+    not_for = ("gemm",)
     guidance = """
     Take several steps of a reduction as one where both operands have them side by side in memory: the taps along a row
     of a convolution with their channels are one run of the image's row and consecutive rows of the weights. Depth 3 in

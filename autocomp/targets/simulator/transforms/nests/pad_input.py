@@ -51,6 +51,7 @@ class PadInput(Transformation):
     order = 100
     causes = ("Host", "Pairing", "Drain")
     uses = ("load", "store", "configuration", "synchronisation")
+    not_for = ("gemm",)
     prior = 0.02
     guidance = """
     Copy a tensor once to an array of the kernel's own, with a margin of zeros, and read that in its place: conditions
