@@ -7,7 +7,17 @@ from autocomp.models.graph import HostOperation, Model, import_onnx
 from autocomp.models.operations import Layer, Operation
 from autocomp.models.stablehlo import SUFFIXES, import_stablehlo
 
-__all__ = ["Forecast", "HostOperation", "Layer", "Model", "Operation", "Prediction", "forecast", "import_model", "ranked"]
+__all__ = [
+    "Forecast",
+    "HostOperation",
+    "Layer",
+    "Model",
+    "Operation",
+    "Prediction",
+    "forecast",
+    "import_model",
+    "ranked",
+]
 
 
 def import_model(path: Path) -> Model:

@@ -36,8 +36,8 @@ class Stays(Exception):
 
 @dataclass(frozen=True)
 class Offload:
-    """A node that a kernel takes over, and RELU behind it. `input` and `output` are the names of tensors in the graph; `weights` and
-    `bias` lie as the workload wants them."""
+    """A node that a kernel takes over, and RELU behind it. `input` and `output` are the names of tensors in the graph;
+    `weights` and `bias` lie as the workload wants them."""
 
     node: str
     input: str

@@ -47,7 +47,8 @@ def _moved(graph: Any, relu: Any) -> bool:
     before, after = operator.output[0], f"{operator.output[0]}_relu"
     again = [n for n in _users(graph, relu.output[0]) if n is not None and n.op_type == "QuantizeLinear"]
     same = bool(again) and all(
-        _symmetric(graph, n) and n.input[1] == again[0].input[1] and None not in _users(graph, n.output[0]) for n in again
+        _symmetric(graph, n) and n.input[1] == again[0].input[1] and None not in _users(graph, n.output[0])
+        for n in again
     )
     if same:
         operator.input[OPERATOR_SCALE[operator.op_type]] = again[0].input[1]
@@ -56,7 +57,9 @@ def _moved(graph: Any, relu: Any) -> bool:
             graph.node.remove(node)
     scale = again[0].input[1] if same else float_node.input[1]
     made = helper.make_node("Relu", [before], [after], relu.name)
-    behind = helper.make_node("DequantizeLinear", [after, scale, float_node.input[2]], [relu.output[0]], float_node.name)
+    behind = helper.make_node(
+        "DequantizeLinear", [after, scale, float_node.input[2]], [relu.output[0]], float_node.name
+    )
     place = list(graph.node).index(float_node)
     graph.node.remove(relu)
     graph.node.remove(float_node)

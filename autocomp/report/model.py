@@ -52,8 +52,8 @@ def document(
 def operations_table(
     model: Model, costs: Forecast, worth: Sequence[Prediction], rest: Sequence[Prediction], host_cycles: float
 ) -> Grid:
-    """A row for each group of equal operations, those worth a search first, and for what stays on the host. Speed-ups are
-    those at the bound, of the layer and of the whole model."""
+    """A row for each group of equal operations, those worth a search first, and for what stays on the host. Speed-ups
+    are those at the bound, of the layer and of the whole model."""
     figures = [figure(heading) for heading in ("times", "naive", "best", "bound", "share", "layer", "model")]
     grid = Grid("", name("operation"), name("layers"), name("type"), *figures, name("from"))
     for p in [*worth, *rest]:

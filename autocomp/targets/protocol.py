@@ -329,8 +329,8 @@ class Target(ABC):
 
     def diagnose(self, kernel: str, workload: Workload) -> Evidence | None:
         """A closer look at what limits a correct kernel, made when an agent is about to plan: a critical path, marks in
-        the kernel, counters. None where there is nothing beyond what its evaluation says. The costs of its lines, if it has any,
-        add up to the measurement, where those of an evaluation may overlap."""
+        the kernel, counters. None where there is nothing beyond what its evaluation says. The costs of its lines, if it
+        has any, add up to the measurement, where those of an evaluation may overlap."""
         return None
 
     def cause(self, kernel: str, workload: Workload, evaluation: Evaluation) -> str:

@@ -64,8 +64,7 @@ def annotated(kernel: str, known: Feedback) -> str:
     """The kernel with line numbers, and what each line costs beside it: its share where costs add up, else the cost."""
     lines = kernel.rstrip("\n").splitlines()
     costs = {
-        entry.line: f"{entry.cost / known.whole:.1%}" if known.exclusive else f"{entry.cost:,}"
-        for entry in known.lines
+        entry.line: f"{entry.cost / known.whole:.1%}" if known.exclusive else f"{entry.cost:,}" for entry in known.lines
     }
     width = len(str(len(lines)))
     column = max((len(text) for text in costs.values()), default=0)

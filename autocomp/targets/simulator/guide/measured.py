@@ -129,7 +129,8 @@ class _Probe:
             return None
         (preload, loaded), (multiply, operands) = commands
         instructions = [self.accelerator.instruction(name) for name in (preload, multiply)]
-        assert instructions[0] is not None and instructions[1] is not None
+        assert instructions[0] is not None
+        assert instructions[1] is not None
         absent = {
             parameter.name: none
             for parameter in instructions[0].parameters
@@ -192,12 +193,14 @@ class _Probe:
 
 
 def _forms(accelerator: Accelerator, instruction: Instruction) -> list[dict[str, int | float]]:
-    """The operands that all call forms of an instruction fix to numbers, with their values in each form that differs."""
+    """The operands that all call forms of an instruction fix to numbers, with their values in each different form."""
     fixed_by_form: list[dict[str, int | float]] = []
     for alias in accelerator.aliases:
         if len(alias.expansion) == 1 and alias.expansion[0][0] == instruction.name:
             pairs = zip(instruction.parameters, alias.expansion[0][1], strict=True)
-            fixed_by_form.append({parameter.name: value.value for parameter, value in pairs if isinstance(value, Number)})
+            fixed_by_form.append(
+                {parameter.name: value.value for parameter, value in pairs if isinstance(value, Number)}
+            )
     shared = set.intersection(*map(set, fixed_by_form)) if fixed_by_form else set()
     forms = [{name: fixed[name] for name in sorted(shared)} for fixed in fixed_by_form]
     return [form for number, form in enumerate(forms) if form not in forms[:number]]
