@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from autocomp import workload as workloads
 from autocomp.agents.config import Agents
@@ -100,18 +101,20 @@ class Result:
 
 
 def load_workload(
-    name: str | Path,
+    name: str | Path | Mapping[str, Any],
     *,
     paths: Sequence[Path] = (),
     parameters: Mapping[str, Number] | None = None,
     trust: bool = False,
 ) -> Workload:
-    """The workload of a file, or the shipped one of a name. `paths` are folders to look in, `parameters` those of the
-    machine that are set otherwise. With `trust` its Python reference may run. `kernelbench:level1/23` is a problem of a
-    KernelBench checkout, whose code runs for its tensors to be known.
+    """The workload of a file, the shipped one of a name, or one with the keys of a file. `paths` are folders to look
+    in, `parameters` those of the machine that are set otherwise. With `trust` its Python reference may run.
+    `kernelbench:level1/23` is a problem of a KernelBench checkout, whose code runs for its tensors to be known.
 
     Raises ConfigError with the file and the field at fault.
     """
+    if isinstance(name, Mapping):
+        return workloads.as_trusted(workloads.stated(name, parameters), trust)
     if str(name).startswith(kernelbench.PREFIX):
         return _kernelbench(str(name), paths, parameters or {}, trust)
     return workloads.as_trusted(workloads.load(str(name), paths, parameters or {}), trust)

@@ -29,6 +29,7 @@ from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import Workload
 
 EVALUATIONS = 16  # of a search that adapts: some seconds
+Asked = Workload | str | Mapping[str, Any]  # a workload, a file's name, or the keys of a file
 
 
 @dataclass(frozen=True)
@@ -123,16 +124,14 @@ def lookup(
     return None if match is None else Match(**vars(match))
 
 
-def lookup_or_adapt(
-    workload: Workload | str, *, evaluations: int = EVALUATIONS, keep: bool = True, seed: int = 0
-) -> Answer:
-    """The kernel for a workload, a workload file or the name of a shipped one: the store's, else the best that a short
-    search makes of the nearest schedules, which the user's store then keeps.
+def lookup_or_adapt(workload: Asked, *, evaluations: int = EVALUATIONS, keep: bool = True, seed: int = 0) -> Answer:
+    """The kernel for a workload, a workload file, its keys, or the name of a shipped one: the store's, else the best
+    that a short search makes of the nearest schedules, which the user's store then keeps.
 
     A record for another description of the machine counts only if its kernel is still correct. Raises AutocompError
     where there is no workload of that name, or where its naive kernel fails.
     """
-    asked = workloads.load(workload) if isinstance(workload, str) else workload
+    asked = _workload(workload)
     target = load_target(asked.target, asked.overrides)
     served = known(asked, target)
     if served is not None:
@@ -143,19 +142,29 @@ def lookup_or_adapt(
 
 
 def lookup_or_adapt_all(
-    asked: Sequence[Workload | str], *, evaluations: int = EVALUATIONS, keep: bool = True, seed: int = 0
+    asked: Sequence[Workload | str | Mapping[str, Any]],
+    *,
+    evaluations: int = EVALUATIONS,
+    keep: bool = True,
+    seed: int = 0,
 ) -> list[Answer]:
     """`lookup_or_adapt` for each; of equal workloads once."""
     answers: dict[tuple[str, str], Answer] = {}
     results = []
     for one in asked:
-        workload = workloads.load(one) if isinstance(one, str) else one
+        workload = _workload(one)
         target = load_target(workload.target, workload.overrides)
         key = operation_of(workload).model_dump_json(), machine_of(target).model_dump_json()
         if key not in answers:
             answers[key] = lookup_or_adapt(workload, evaluations=evaluations, keep=keep, seed=seed)
         results.append(answers[key])
     return results
+
+
+def _workload(asked: Asked) -> Workload:
+    if isinstance(asked, Mapping):
+        return workloads.stated(asked)
+    return workloads.load(asked) if isinstance(asked, str) else asked
 
 
 def to_c(answers: Sequence[Answer], vendor_header: str | None = None) -> dict[str, str]:

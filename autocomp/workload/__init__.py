@@ -8,6 +8,7 @@ from autocomp.workload.inputs import input_sets as input_sets
 from autocomp.workload.inputs import make_inputs as make_inputs
 from autocomp.workload.load import load as load
 from autocomp.workload.load import parse as parse
+from autocomp.workload.load import stated as stated
 from autocomp.workload.load import with_constants as with_constants
 from autocomp.workload.model import InputSet as InputSet
 from autocomp.workload.model import TensorSpec as TensorSpec
@@ -35,5 +36,6 @@ __all__ = [
     "parse",
     "reference_that_runs",
     "require_trusted",
+    "stated",
     "with_constants",
 ]

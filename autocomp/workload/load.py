@@ -37,6 +37,21 @@ def load(
     return parse(parsing.read(path), path, overrides)
 
 
+def stated(document: Mapping[str, Any], overrides: Mapping[str, int | float] | None = None) -> Workload:
+    """The workload with the keys and values of a workload file. Numbers may be NumPy's. Messages show it as a file that
+    is named after its operation and sizes, and files that it names are looked up in the working directory.
+
+    Raises ConfigError.
+    """
+    try:
+        text = json.dumps(dict(document), indent=1, default=lambda value: value.item())
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ConfigError(f"the workload {dict(document)!r:.200} holds what no file can say: {error}") from None
+    dims = document.get("dims")
+    sizes = (f"{name}{size}" for name, size in dims.items()) if isinstance(dims, Mapping) else ()
+    return parse(text, Path("_".join([str(document.get("operation", "workload")), *sizes]) + ".yaml"), overrides)
+
+
 def parse(
     text: str, path: Path, overrides: Mapping[str, int | float] | None = None, read: Read | None = None
 ) -> Workload:

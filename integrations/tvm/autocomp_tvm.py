@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tvm
-import yaml
 from tvm import relax
 from tvm.relax.dpl import is_const, is_op, wildcard
 
 import autocomp
-from autocomp import workload as workloads
 from autocomp.errors import AutocompError
 from autocomp.serving import to_c
 
@@ -121,7 +118,7 @@ class _Operation:
             options["bias"] = "row"
         make = _gemm if first.op.name == "relax.matmul" else _convolution
         document = {"accelerator": accelerator, **make(first), **options}
-        workload = workloads.parse(yaml.safe_dump(document), Path("relax"))
+        workload = autocomp.load_workload(document)
         shapes = {tensor.name: tensor.shape for tensor in workload.tensors}
         for name, array in arrays.items():
             if array.shape != shapes[name]:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import autocomp
@@ -62,6 +63,17 @@ def test_parameters_of_the_machine_can_be_set() -> None:
     assert autocomp.load_target("simulator:tiny", parameters={"MEM_LATENCY": 7}).parameters["MEM_LATENCY"] == 7
     with pytest.raises(ConfigError, match="unknown kind of target"):
         autocomp.load_target("simulater:tiny")
+
+
+def test_a_workload_may_be_stated_by_the_keys_of_a_file() -> None:
+    keys = {"operation": "gemm", "accelerator": "tiny", "dims": {"I": np.int64(5), "J": 6, "K": 7}, "scale": 0.0123}
+    workload = autocomp.load_workload(keys, parameters={"MEM_LATENCY": 9})
+    assert (workload.name, workload.dims) == ("gemm_I5_J6_K7", {"I": 5, "J": 6, "K": 7})
+    assert workload.overrides == {"MEM_LATENCY": 9}
+    with pytest.raises(ConfigError, match=r"gemm_I5_J6_K7.yaml:9:2\n(.*\n)+key 'scale': found \[0.1, 0.2\], expected"):
+        autocomp.load_workload({**keys, "scale": [0.1, 0.2]})
+    with pytest.raises(ConfigError, match="holds what no file can say"):
+        autocomp.load_workload({**keys, "scale": object()})
 
 
 def test_the_names_are_those_of_the_api_module_and_documented() -> None:

@@ -193,7 +193,7 @@ def record(workload: Workload) -> ScheduleRecord:
 
 
 def float_network(folder: Path) -> Path:
-    """A convolution with its normalisation and RELU, then two layers with RELU between; the number of images is open."""
+    """A convolution with its normalisation, and two layers; RELU behind the first two. The number of images is open."""
     generator = np.random.default_rng(5)
     constants = {
         "w": generator.standard_normal((8, 5, 3, 3)),
