@@ -125,8 +125,8 @@ def lookup(
 
 
 def lookup_or_adapt(workload: Asked, *, evaluations: int = EVALUATIONS, keep: bool = True, seed: int = 0) -> Answer:
-    """The kernel for a workload, a workload file, its keys, or the name of a shipped one: the store's, else the best
-    that a short search makes of the nearest schedules, which the user's store then keeps.
+    """The kernel for a workload, a workload file, its keys, or the name of a shipped one. It is the store's, else the
+    best that a short search makes of the nearest schedules, which the user's store then keeps.
 
     A record for another description of the machine counts only if its kernel is still correct. Raises AutocompError
     where there is no workload of that name, or where its naive kernel fails.

@@ -36,7 +36,7 @@ class Stays(Exception):
 
 @dataclass(frozen=True)
 class Offload:
-    """A node that a kernel takes over, and RELU behind it. `input` and `output` are the names of tensors in the graph;
+    """A node that a kernel takes over, and RELU after it. `input` and `output` are the names of tensors in the graph;
     `weights` and `bias` lie as the workload wants them."""
 
     node: str
@@ -74,7 +74,7 @@ def offload(
     machine: Accelerator,
     relu: str = "",
 ) -> Offload:
-    """The node as a workload of the machine, with the RELU behind it whose result is named `relu`. Raises Stays."""
+    """The node as a workload of the machine, with the RELU after it whose result is named `relu`. Raises Stays."""
     if node.op_type not in _PLACES:
         raise Stays("it is not a quantised multiplication or convolution")
     left, right, scales, zeros, bias_place = _PLACES[node.op_type]

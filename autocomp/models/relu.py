@@ -1,4 +1,4 @@
-"""RELU of a quantised ONNX model on its int8 values, directly behind the operator whose results it takes.
+"""RELU of a quantised ONNX model on its int8 values, directly after the operator whose results it takes.
 
 Quantisation leaves `operator -> DequantizeLinear -> Relu`, in float. With zero points of 0, RELU of the int8 values is
 the same. So a kernel can do it when it stores its results. Where the results of RELU are quantised again, the operator
@@ -75,7 +75,7 @@ def _producer(graph: Any, name: str) -> Any:
 
 
 def _users(graph: Any, name: str) -> Sequence[Any]:
-    """The nodes that read a tensor; None stands for the graph's own results."""
+    """The nodes that read a tensor; None is the graph, for its own results."""
     users = [node for node in graph.node if name in node.input]
     return [*users, None] if any(output.name == name for output in graph.output) else users
 

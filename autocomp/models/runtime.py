@@ -120,7 +120,7 @@ class PartitionedModel:
             yield self._section(host)
 
     def _relu_behind(self, node: Any) -> str:
-        """The result of the RELU that alone uses a node's result; "" where there is none."""
+        """The result of the RELU that alone uses a node's result; "" where no such node is."""
         graph, name = self._model.graph, node.output[0]
         users = [other for other in graph.node if name in other.input]
         alone = len(users) == 1 and not any(output.name == name for output in graph.output)

@@ -41,8 +41,8 @@ def brief(
     kernels: Collection[str] = (),
 ) -> str:
     """The page as Markdown. `only` names the instructions and procedures to describe, `called` the call forms that
-    kernels use, `operation` the class of workloads of which an example is shown, `kernels` the text of kernels whose
-    names for numbers are told."""
+    kernels use, `operation` the class of workloads of which an example is shown. Names for numbers that the texts
+    `kernels` use are told."""
     return "\n".join(_page(accelerator, only, called, operation, " ".join(kernels))) + "\n"
 
 
