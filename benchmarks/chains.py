@@ -4,7 +4,7 @@
 
 Each layer gets its best kernel: the library's, or what a search of as many evaluations finds. Their cycles added up are
 those layer by layer. The kernels' texts, one after the other with what lies between in DRAM, are then the start of one
-more search, for the whole chain: it may load a layer's weights during the layer before, drop what is moved twice, and
+more search, for the whole chain. It may load a layer's weights during the layer before, drop what is moved twice, and
 keep results in local memory where the machine can compute on them there. Prints both, and the bytes that cross the bus.
 """
 
