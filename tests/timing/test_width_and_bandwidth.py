@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from hypothesis import given, settings
@@ -15,12 +16,15 @@ accelerator wide {
   param BANDWIDTH = 0;
   param INTERLOCK = 0;
   param RENAMED = 0;
-  memory dram { kind: dram; }
+  param PLACES = 2;
+  memory dram { kind: dram; latency: 4; }
   memory rows { rows: 64; row: i32[16]; bandwidth: BANDWIDTH; renamed: RENAMED; }
   address at { field row = 5..0; memory rows; }
   front { width: WIDTH; latency: 1; queue: 16; }
   unit one { kind: serial; interlock: INTERLOCK; entries: 8; queue: 8; }
   unit two { kind: serial; interlock: INTERLOCK; entries: 8; queue: 8; }
+  unit load { kind: transfer_in; entries: 8; queue: 8; in_flight: PLACES; }
+  instruction load_row(to: at, from: dram*) on load { semantics { for c < 4: rows[to.row][c] = from.i32[4 * c]; } }
   instruction set_one(to: at, count: int 1..32, busy: int 1..99, late: int 0..99) on one {
     semantics { for r < count, c < 16: rows[to.row + r][c] = 1; }
     timing { busy: busy; latency: late; }
@@ -40,8 +44,10 @@ accelerator wide {
 def run(body: str, memoise: bool = True, **parameters: int) -> SimulationResult:
     accelerator = isa.parse(TEXT, overrides=parameters)
     tables = isa.lower(accelerator)
-    program = kernel.link(kernel.compile(kernel.parse(f"void solution() {{ {body} }}"), accelerator), tables)
-    result = run_program(tables.machine, program, {}, SimulationOptions(record_commands=True, memoise=memoise))
+    text = f"void solution(int32_t A[4]) {{ {body} }}"
+    program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
+    tensors = {"A": np.zeros(4, np.int32)}
+    result = run_program(tables.machine, program, tensors, SimulationOptions(record_commands=True, memoise=memoise))
     assert result.error is None, result.error
     return result
 
@@ -62,6 +68,13 @@ def test_as_many_commands_as_the_front_is_wide_are_offered_and_allocated_in_a_cy
     result = run(FOUR, WIDTH=width)
     assert [cycle - times(result, "offered")[0] for cycle in times(result, "offered")] == cycles
     assert [cycle - times(result, "allocated")[0] for cycle in times(result, "allocated")] == cycles
+
+
+def test_a_move_of_one_row_starts_each_cycle_while_there_are_places_in_flight() -> None:
+    moves = "".join(f"load_row({n}, A);" for n in range(16))
+    one, many = run(moves, PLACES=1), run(moves, PLACES=8)
+    assert times(many, "started") == list(range(times(many, "started")[0], times(many, "started")[0] + 16))
+    assert times(one, "started")[1:] == [end + 1 for end in times(one, "completed")[:-1]]
 
 
 def test_a_command_is_as_long_as_its_bytes_need() -> None:

@@ -145,7 +145,8 @@ void TransferIn::step_rows() {
              : requests_.size() >= static_cast<size_t>(settings_.request_queue))
     return;
   if (next_row_ == 0) {
-    if (in_flight_ >= settings_.in_flight || tracker_free_ > context_.now) return;
+    const int64_t freed = tracker_free_ > context_.now ? 1 : 0;  // just now: it is taken in the next cycle
+    if (in_flight_ + freed >= settings_.in_flight) return;
     ++in_flight_;
     command_start_ = context_.now;
     context_.start(slot);
