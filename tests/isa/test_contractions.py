@@ -45,6 +45,11 @@ def test_fixed_sizes_are_a_tile() -> None:
     assert found.rate == 16 * 16 * 8 // 16
 
 
+def test_a_vector_of_sums_is_one_row() -> None:
+    body = "for j < 16: z[c.row][j] = z[c.row][j] + sum(k < 4: x[0][k] * y[j][k]);"
+    assert only(machine(f"  instruction f(c: at) on matrix {{ semantics {{ {body} }} }}")).tile == (1, 16, 4)
+
+
 def test_a_command_without_a_time_needs_one_cycle() -> None:
     assert only(machine(contract("", "matrix", "", "16", "16", "16"))).rate == 16**3
 

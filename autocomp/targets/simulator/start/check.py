@@ -10,7 +10,7 @@ from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.compiler import check
 from autocomp.targets.simulator.kernel.syntax.parser import parse
-from autocomp.targets.simulator.start.idioms import REQUIRED, AbsentError, known_options
+from autocomp.targets.simulator.start.idioms import REQUIRED, TILED, AbsentError, known_options
 from autocomp.targets.simulator.start.naive import naive_gemm
 from autocomp.workload.load import parse as parse_workload
 from autocomp.workload.model import Workload
@@ -61,6 +61,10 @@ def _workloads(accelerator: Accelerator, elements: str) -> Iterator[tuple[str, W
 
 
 def _failure(accelerator: Accelerator, option: str, error: AutocompError) -> IsaError:
-    idiom = accelerator.idiom("gemm_tile")
-    place = idiom.place if idiom is not None else None
-    return IsaError(f"the idioms make no kernel for a GEMM{option}: {error}", place=place, hint=error.hint)
+    """The error at the idiom whose text has what it points at, or at that of a tile."""
+    at = error.place
+    word = at.text[at.column - 1 : at.column - 1 + at.width] if at is not None else error.message
+    idioms = [idiom for name in TILED if (idiom := accelerator.idiom(name)) is not None]
+    named = [idiom for idiom in idioms if (word in idiom.text if at is not None else repr(idiom.name) in word)]
+    tile = [idiom for idiom in idioms if idiom.name == "gemm_tile"]
+    return IsaError(f"the idioms make no kernel for a GEMM{option}: {error}", place=(named or tile)[0].place)

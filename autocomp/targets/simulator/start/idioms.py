@@ -178,16 +178,21 @@ def _operands(workload: Workload, accelerator: Accelerator) -> Operands | None:
 
 def _within(operands: Operands) -> tuple[int, int, int]:
     """The largest tile of which a memory holds four, and of the right operand two, so that a search can keep some while
-    it uses others."""
+    it uses others. Sizes that are the same for every command stay."""
     rows, columns, depth = operands.tile
-    while rows > 1 and any(
-        (operand.rows(operands.ranges, (rows, columns, depth)) or 0) > operand.memory.rows // SHARE
-        for operand in (operands.left, operands.sums)
-        if set(operand.variables.values()) & {"rows"}
+    while (
+        rows > 1
+        and "rows" not in operands.fixed
+        and any(
+            (operand.rows(operands.ranges, (rows, columns, depth)) or 0) > operand.memory.rows // SHARE
+            for operand in (operands.left, operands.sums)
+            if set(operand.variables.values()) & {"rows"}
+        )
     ):
         rows = (rows + 1) // 2
     right = operands.right
-    while depth > 1 and "depth" in right.variables.values() and _fills(right, operands, (rows, columns, depth)):
+    divisible = "depth" in right.variables.values() and "depth" not in operands.fixed
+    while depth > 1 and divisible and _fills(right, operands, (rows, columns, depth)):
         depth = (depth + 1) // 2
     return rows, columns, depth
 

@@ -53,6 +53,7 @@ class Analysis:
         self._multiplies = False
         self._adds = False  # one product to each element of the result
         self._nested = False  # the products stand in sums of sums
+        self._alone: set[str] = set()  # of rows and columns, those of which a result has one
         for statement in instruction.body:
             self._statement(statement)
         self._name_bounds()
@@ -92,6 +93,7 @@ class Analysis:
         else:
             self._element(target, written=True)
             self._adds |= adds_product(self._inline_element(target), self._inline(statement.value))
+            self._alone |= self._single(target)
         self._expression(statement.value)
 
     # expressions
@@ -172,6 +174,14 @@ class Analysis:
                     elif isinstance(node, Name) and node.name in self.words:
                         self._say(node.name, chosen)
 
+    def _single(self, target: Element) -> set[str]:
+        """Of rows and columns, those along which a command writes one element: a vector is a row, in one local row or
+        in several that its columns fill one after the other."""
+        row, *column = ({n for n in names(self._inline(i)) if n in self._bounds} for i in target.indices)
+        return ({"rows"} if column and row <= column[0] else set()) | (
+            {"columns"} if column and not column[0] else set()
+        )
+
     # conclusions
 
     def _name_bounds(self) -> None:
@@ -199,8 +209,8 @@ class Analysis:
         local_read = {name for name in self.reads if self._memories.get(name) == "local"}
         local_write = {name for name in self.writes if self._memories.get(name) == "local"}
         if self._multiplies or self._adds:
-            ones = {} if self._multiplies else {"rows": 1, "columns": 1, "depth": 1}
-            self.sizes = {**ones, **self._sizes()}
+            ones = self._alone if self._multiplies else {"rows", "columns", "depth"}
+            self.sizes = {**dict.fromkeys(ones, 1), **self._sizes()}
             return "contraction"
         if dram in self.reads and local_write:
             return "load"

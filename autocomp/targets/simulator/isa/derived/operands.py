@@ -52,13 +52,15 @@ class Operand:
 
 @dataclass(frozen=True)
 class Operands:
-    """The left operand, whose rows are those of the result; the right one; and the sums."""
+    """The left operand, whose rows are those of the result; the right one; and the sums. `fixed`: of rows, columns and
+    depth, those of which every command has as many."""
 
     left: Operand
     right: Operand
     sums: Operand
     tile: tuple[int, int, int]
     ranges: Ranges
+    fixed: frozenset[str]
 
     @property
     def all(self) -> tuple[Operand, Operand, Operand]:
@@ -89,7 +91,14 @@ def _of(accelerator: Accelerator, instruction: Instruction, tile: tuple[int, int
         columns = {name for name, word in variables.items() if word == "columns"}
         first_has, second_has = (bool(columns & _names(element)) for element in factors)
         left, right = (second, first) if first_has and not second_has else (first, second)
-        yield Operands(left, right, sums, tile, ranges_of(accelerator, instruction))
+        yield Operands(left, right, sums, tile, ranges_of(accelerator, instruction), _fixed(write, variables))
+
+
+def _fixed(write: Write, variables: Mapping[str, str]) -> frozenset[str]:
+    """The words of loops whose bounds are numbers."""
+    bounds = {**write.loops, **{part.variable: part.bound for part in walk(write.value) if isinstance(part, Sum)}}
+    open_words = {word for name, word in variables.items() if not isinstance(bounds[name], Number)}
+    return frozenset(variables.values()) - open_words
 
 
 def _names(element: Element) -> set[str]:

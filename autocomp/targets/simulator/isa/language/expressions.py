@@ -166,7 +166,7 @@ def _name(scope: Scope, token: Token) -> Value:
                 f"{str(token)!r} needs an index or a field",
                 "for example spad[row][column], ld[id].stride",
             )
-        unknown(scope, token, "name", str(token), scope.known_names())
+        unknown(scope, token, "constant, operand or variable", str(token), scope.known_names())
     return value
 
 

@@ -82,8 +82,11 @@ def declare_view(draft: Draft, node: SyntaxTree) -> None:
 def _shape(draft: Draft, token: Token, nodes: list[SyntaxTree], settings: dict[str, Setting]) -> tuple[int, int, str]:
     row = next((node for node in nodes if is_tree(node, "row_shape")), None)
     rows = settings.get("rows")
+    if isinstance(rows, str):
+        unknown(draft.scope, token, "constant", rows, list(draft.scope.constants))
     if row is None or not isinstance(rows, int):
-        fail(draft.scope, token, f"{token} needs `rows: N;` and `row: TYPE[N];`")
+        hint = None if {row, rows} != {None} else "main memory is the one that says `kind: dram;`"
+        fail(draft.scope, token, f"{token} needs `rows: N;` and `row: TYPE[N];`", hint)
     if not 1 <= rows <= MAX_ROWS:
         fail(draft.scope, token, f"{token} has {rows} rows; expected 1 to {MAX_ROWS}")
     element = element_type(draft.scope, cast(Token, row.children[0]))
