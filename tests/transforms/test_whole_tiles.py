@@ -28,6 +28,8 @@ CUBE = {
     "layout": {"B": "J/16 K/32 J%16 K%32"},
 }  # of the file beside this one
 BUFFERED = {**CUBE, "accelerator": "buffered"}
+OUTER = {"accelerator": "outer", "dtype": "float32", "layout": {"A": "K I"}}
+FIXED = {"accelerator": "fixed", "dtype": "bfloat16", "layout": {"A": "I/8 K/8 I%8 K%8", "B": "K/8 J/8 K%8 J%8"}}
 STATIONARY = {"accelerator": "stationary", "scale": 0.0078125}
 
 
@@ -56,6 +58,9 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         (RVV, (16, 128, 32), 0.6),
         (RVV, (9, 72, 17), 0.6),
         ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
+        (OUTER, (32, 32, 24), 0.5),
+        (OUTER, (21, 27, 10), 0.7),
+        (FIXED, (32, 32, 32), 0.5),
     ],
     ids=[
         "packed blocks and tokens",
@@ -69,6 +74,9 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         "vectors",
         "short vectors",
         "a bias",
+        "tiles that are stored row by row",
+        "a last tile of fewer rows",
+        "five units that pass tiles of one size on, by semaphores",
     ],
 )
 def test_a_schedule_of_whole_tiles_is_right_and_faster(

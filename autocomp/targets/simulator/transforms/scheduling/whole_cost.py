@@ -105,7 +105,7 @@ class WholeCostModel(CostModel):
             return 0.0
         beside = prod(grid.block[d] for d in grid.inside_of(computation.reduction))
         pooled = unit_number(unit, "entries") / prod(grid.tiles[d] for d in computation.reduction)
-        latency = self._stated(command, self._sizes(extents), "latency")
+        latency = self._stated(command, self._sizes(extents), "latency") + unit_number(unit, "start") + 1
         return (self._cycles(command, extents) + latency) / max(1.0, beside, pooled)
 
     @property
@@ -134,8 +134,9 @@ class WholeCostModel(CostModel):
     def _estimated(self, command: Command, sizes: Mapping[str, int]) -> float:
         accelerator = self.leaves.accelerator
         unit = unit_settings(accelerator, command.instruction)
+        parts = 1 if command.parts is None else command.parts.usual
         if command.piece is not None and str(unit.get("kind", "")).startswith("transfer"):
-            count, length = command.piece.count, command.piece.bytes
+            count, length = command.piece.count * parts, command.piece.bytes
             for value in command.operands.values():
                 if isinstance(value, Extent) and value.dense:
                     length = max(1, length * sizes[value.dim] // self.leaves.sizes[value.dim].usual)
@@ -143,7 +144,7 @@ class WholeCostModel(CostModel):
                     count = sizes[value.dim] * value.each
             traffic = Cutting.of(unit, accelerator.dram.settings).on_average(length, 0).scaled(count)
             return transfer_cycles(unit, accelerator.dram.settings, count, 1, traffic)
-        return self._stated(command, sizes, "busy", "rows") or 1.0
+        return parts * (self._stated(command, sizes, "busy", "rows") or 1.0)
 
     def _stated(self, command: Command, sizes: Mapping[str, int], *keys: str) -> float:
         """The number that a command's timing states for a tile of these sizes; 0 for none."""

@@ -134,18 +134,29 @@ class Touches:
     def writers(self, accesses: Column) -> Column:
         """The command that wrote all of what each access reads, before the command itself. Raises NotApplicable where
         nothing did, or several."""
+        parts = self.parts(accesses)
+        if parts.shape[1] > 1:
+            raise NotApplicable("a command reads rows that several commands have written")
+        return np.asarray(parts[:, 0], dtype=np.int64)
+
+    def parts(self, accesses: Column) -> Column:
+        """The commands that wrote what each access reads, before the command itself: one row for each access, in the
+        order of the local rows, filled up with -1. Raises NotApplicable where nothing wrote some of it."""
         if not len(accesses):
-            return accesses
+            return accesses.reshape(0, 1)
         key, command = self._written
         rows, times = self._rows(accesses)
         at = np.searchsorted(key, rows * self._time + times, side="left") - 1
-        known = (at >= 0) & (key[np.maximum(at, 0)] // self._time == rows)
-        writer = np.where(known, command[np.maximum(at, 0)], -1)
-        sizes = self.last[accesses] - self.first[accesses]
-        ends = np.cumsum(sizes) - sizes
-        first_writer: Column = np.minimum.reduceat(writer, ends)
-        if (first_writer < 0).any():
+        if ((at < 0) | (key[np.maximum(at, 0)] // self._time != rows)).any():
             raise NotApplicable("a command reads rows that nothing has written")
-        if (first_writer != np.maximum.reduceat(writer, ends)).any():
-            raise NotApplicable("a command reads rows that several commands have written")
-        return first_writer
+        owner = np.repeat(np.arange(len(accesses)), self.last[accesses] - self.first[accesses])
+        begins = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(command[at], prepend=-1))
+        return matrix(owner[begins], command[at][begins], len(accesses))
+
+
+def matrix(owner: Column, values: Column, owners: int) -> Column:
+    """The values of each owner as a row, filled up with -1. Those of one owner follow one another."""
+    counts = np.bincount(owner, minlength=owners)
+    rows = np.full((owners, max(1, int(counts.max(initial=0)))), -1, dtype=np.int64)
+    rows[owner, np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]] = values
+    return rows

@@ -126,20 +126,28 @@ class Pipeline:
 
     @property
     def _leads(self) -> bool:
-        """True if loads of the first step are issued for later products. Where programs order units, a product would
-        wait for all of them."""
-        return bool(self._schedule.lead and self._schedule.ahead and not self._nest.ordered("load", "product"))
+        """True if loads of the first step are issued for later products."""
+        return bool(self._schedule.lead and self._schedule.ahead)
 
     def _first_uses(self) -> Lines:
         """Loads for the products of the first step, each in front of the first product that needs it, or of one that is
-        some products before that."""
-        nest = self._nest
+        some products before that. Where programs order units, a signal waits for all loads before it: so the loads of
+        some products go together, two such groups ahead."""
+        nest, group = self._nest, self._schedule.lead
+        ordered = nest.ordered("load", "product")
+        signals, waits = ordered[::2], ordered[1::2]
         if not self._leads:
-            return self._first_loads(nest.counters(), nest.inner_tile())
+            loads = self._first_loads(nest.counters(), nest.inner_tile())
+            return [*loads, *ordered] if loads else []
         unravel, counters, total = nest.product_number("led")
-        most = f"done + {self._schedule.lead}"
-        head = f"for (; led <= {most} && led < {total}; led++) {{"
-        return [head, *unravel, *self._first_loads(counters, nest.tile_at(counters)), "}"]
+        loads = self._first_loads(counters, nest.tile_at(counters))
+        if not loads:
+            return []
+        if not signals:
+            return [f"for (; led <= done + {group} && led < {total}; led++) {{", *unravel, *loads, "}"]
+        together = [f"for (; led < done + {2 * group} && led < {total};) {{", *unravel, *loads, "led++;"]
+        together += [f"if (led % {group} == 0 || led == {total}) {{", *signals, "}", "}"]
+        return [f"if (done % {group} == 0) {{", *together, *waits, "}"]
 
     def _first_loads(self, counters: Mapping[str, str], tile: Mapping[str, str]) -> Lines:
         """The loads for a product that is the first to need them."""
@@ -152,7 +160,7 @@ class Pipeline:
             reduced = [d for d in nest.inner if d in nest.computation.reduction]
             first = " && ".join(f"{counters[d]} == 0" for d in reduced) or "1"
             lines += self._guarded(first, nest.start(tile, NOW, "0"))
-        return [*lines, *nest.ordered("load", "product")] if lines else []
+        return lines
 
     def _on_time(self, operand: str) -> Lines:
         """The loads of an operand that is not loaded ahead, at the head of the step that needs them first."""

@@ -11,6 +11,7 @@ import numpy as np
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.tree import AddressField, Expression, Name, Number
+from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, Form, effects_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.whole import Role, Whole
@@ -20,6 +21,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     ROW,
     Command,
     Element,
+    Parts,
     Pieces,
     Room,
     Rows,
@@ -82,7 +84,8 @@ class _Taker:
         first, last = self.whole.touches.first, self.whole.touches.last
         for role in self._roles():
             for buffer, (touch, accesses) in role.rows.items():
-                rows = int((last[accesses] - first[accesses]).max())
+                ends = np.where(accesses >= 0, last[accesses], 0).max(axis=1)
+                rows = int((ends - first[accesses[:, 0]]).max())
                 known = rooms.get(buffer, Room(touch.memory, rows, bool(touch.operand)))
                 if known.memory != touch.memory or known.addressed != bool(touch.operand):
                     raise NotApplicable(f"tiles of {buffer} lie in several memories")
@@ -95,13 +98,44 @@ class _Taker:
     # --- operands
 
     def _command(self, role: Role, coordinates: Mapping[str, Column], pointer: str) -> Command:
-        numbers = np.unique(self.commands.form[role.commands])
+        numbers = np.unique(self.commands.form[role.parts[role.parts >= 0]])
         forms = [self.commands.forms[int(n)] for n in numbers]
         instruction = forms[0].instruction
         if any(form.instruction is not instruction for form in forms):
             raise NotApplicable("tiles of one kind are moved by several instructions")
         operands = {p.name: self._value(role, p, coordinates, pointer) for p in instruction.parameters}
-        return Command(instruction, operands, self._piece(role), forms[0])
+        return Command(instruction, operands, self._piece(role), forms[0], self._parts(role, operands, coordinates))
+
+    def _parts(self, role: Role, operands: Mapping[str, Value], coordinates: Mapping[str, Column]) -> Parts | None:
+        """The difference of the commands of a tile from its first one."""
+        if role.parts.shape[1] == 1:
+            return None
+        count = self._by_tile(role, (role.parts >= 0).sum(axis=1), coordinates, "the number of commands", int)
+        assert not isinstance(count, float)
+        steps: dict[str, int] = {}
+        for parameter in self.commands.forms[int(self.commands.form[role.commands[0]])].instruction.parameters:
+            step = self._step(role, parameter)
+            if step and not isinstance(operands[parameter.name], Rows | Element):
+                raise NotApplicable(f"the operand {parameter.name!r} differs among the commands of a tile")
+            steps[parameter.name] = step
+        return Parts(count, {name: step for name, step in steps.items() if step})
+
+    def _step(self, role: Role, parameter: m.Parameter) -> int:
+        """The growth of an operand from one command of a tile to the next."""
+        first = self._column(role.commands, parameter.name)
+        one = 1
+        if parameter.kind == "address" and parameter.space is not None:
+            space = self.commands.accelerator.space(parameter.space)
+            one = 1 << space.field(space.row_field)[1]
+        steps: set[int] = set()
+        for number in range(1, role.parts.shape[1]):
+            others = role.parts[:, number]
+            apart = self._column(others[others >= 0], parameter.name) - first[others >= 0]
+            steps |= set((apart // (number * one)).tolist()) if not (apart % (number * one)).any() else {-1}
+        step = steps.pop()
+        if steps or not 0 <= step < 1 << POINTER_SHIFT:  # others lie in other tensors
+            raise NotApplicable(f"the operand {parameter.name!r} differs among the commands of a tile")
+        return step
 
     def _value(self, role: Role, parameter: m.Parameter, coordinates: Mapping[str, Column], pointer: str) -> Value:
         values = self._column(role.commands, parameter.name)
@@ -114,6 +148,17 @@ class _Taker:
         number = self._number(parameter)
         if role is self.whole.product and parameter.name in self._again:
             values = values[:1]  # the first product takes a tile from the queue
+        return self._by_tile(role, values, coordinates, f"the operand {parameter.name!r}", number)
+
+    def _by_tile(
+        self,
+        role: Role,
+        values: Column,
+        coordinates: Mapping[str, Column],
+        name: str,
+        number: Callable[[int], int | float],
+    ) -> int | float | Varied:
+        """One number for all tiles, or another one where a condition holds."""
         distinct = np.unique(values)
         if len(distinct) == 1:
             return number(distinct[0])
@@ -121,7 +166,7 @@ class _Taker:
             chosen, others = np.unique(values[special]), np.unique(values[~special])
             if len(chosen) == len(others) == 1:
                 return Varied(dim, number(chosen[0]), number(others[0]))
-        raise NotApplicable(f"the operand {parameter.name!r} differs from tile to tile")
+        raise NotApplicable(f"{name} differs from tile to tile")
 
     @staticmethod
     def _number(parameter: m.Parameter) -> Callable[[int], int | float]:
@@ -157,9 +202,10 @@ class _Taker:
         named = [(b, t, a) for b, (t, a) in role.rows.items() if t.operand == parameter.name]
         here = {memory for memory, _, _ in space.memories}
         held = {b: (t, a) for b, (t, a) in role.rows.items() if t.memory in here}
-        alike = [(b, t, a) for b, (t, a) in held.items() if (self.whole.touches.first[a] == rows).all()]
+        first = self.whole.touches.first
+        alike = [(b, t, a) for b, (t, a) in held.items() if (first[a[:, 0]] == rows).all()]
         for buffer, _, accesses in named or alike:
-            if (self.whole.touches.first[accesses] != rows).any():
+            if (first[accesses[:, 0]] != rows).any():
                 raise NotApplicable(f"tiles do not begin at the row that {parameter.name!r} names")
             return Rows(buffer, int(flags[0]), space)
         if len(np.unique(rows)) == 1:
@@ -216,7 +262,7 @@ class _Taker:
                             part.state,
                             buffer,
                             _along_rows(part.index, field),
-                            int(self.whole.touches.first[accesses[0]]),
+                            int(self.whole.touches.first[accesses[0, 0]]),
                         )
 
     def _row_settings(self) -> Iterator[RowSetting]:

@@ -73,13 +73,29 @@ class Pieces:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Commands that do together what is done to one tile: how many, and from one to the next the local rows (of
+    addresses) or bytes in DRAM (of pointers), by operand."""
+
+    count: int | Varied
+    steps: Mapping[str, int]
+
+    @property
+    def usual(self) -> int:
+        """Their number for most tiles."""
+        return int(self.count.usual) if isinstance(self.count, Varied) else self.count
+
+
+@dataclass(frozen=True)
 class Command:
-    """A command with its operands. `piece` is what it moves at most; `given` is its form in the kernel."""
+    """A command with its operands. `piece` is what it moves at most; `given` is its form in the kernel. Where a tile
+    needs several, `parts` says how they differ from the first."""
 
     instruction: m.Instruction
     operands: Mapping[str, Value]
     piece: Pieces | None
     given: Form = field(repr=False)
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
 _RELAYS = 4  # tiles on their way through a further memory, at most
 _MOST_SETTINGS = 64
+_PART = "part"  # in loops over the commands of a tile
 _PIECE = "piece"  # among the coordinates of a tile: that of the piece in it
 _TILES = "tiles"  # that a move brings, among the coordinates of the first
 
@@ -146,22 +147,12 @@ class WholeNest(Nest):
         first, *others = self._places[buffer]
         if not others:
             return str(first)
-        owner = self.leaves.owner(buffer)
-        number = self._number(tile, phase) if owner == "result" else _counter(owner)
+        number = _counter(self.leaves.owner(buffer))
         least, apart = min(first, others[0]), abs(others[0] - first)
         known = self._buffers()[buffer]
-        odd = f"({number}) % 2"
+        odd = f"{number} % 2"
         row = f"{least} + {odd} * {apart}" if others[0] > first else f"{least} + (1 - {odd}) * {apart}"
-        return f"{row} + ({number}) % {known.places} / 2 * {known.rows}" if known.places > 2 else row
-
-    def _number(self, tile: Mapping[str, str], phase: str) -> str:
-        """The number of a tile of results in its block, from one that differs from block to block."""
-        number, stride = phase, "1"
-        for dim in reversed(self.tile_order("result")):
-            if self.grid.block[dim] > 1:
-                number = f"{number} + ({tile.get(dim, '0')}) * {stride}"
-                stride = f"{stride} * {self.grid.block[dim]}"
-        return number
+        return f"{row} + {number} % {known.places} / 2 * {known.rows}" if known.places > 2 else row
 
     # --- configuration
 
@@ -183,12 +174,13 @@ class WholeNest(Nest):
         return [*dict.fromkeys(lines), *self._before_moves()]
 
     def _before_moves(self) -> Lines:
-        """Counters of tiles that move on, and what the first move waits for."""
-        lines = [f"int {_counter(operand)} = 0;" for operand in self._moving]
-        return [*lines, *(self._complete()[0] if self._in_turn else [])]
+        """Counters of tiles that move on, and what the first moves wait for."""
+        moving = [*self._moving, *(["result"] if self._passing else [])]
+        lines = [f"int {_counter(operand)} = 0;" for operand in moving]
+        return [*lines, *(self._complete()[0] if self._in_turn else []), *self._emptied()[0] * self._places_to_pass]
 
     def conclusion(self) -> Lines:
-        return self._complete()[1] if self._in_turn else []
+        return [*(self._complete()[1] if self._in_turn else []), *self._emptied()[1] * self._places_to_pass]
 
     def _rows_in_use(self, buffer: str) -> Iterator[int]:
         """The first row of each tile that a buffer has room for."""
@@ -211,19 +203,37 @@ class WholeNest(Nest):
         at: str,
         phases: Mapping[str, str],
         when: Mapping[str, str] | None = None,
-    ) -> str:
-        """The call of a command for a tile; `when`: the conditions that a product is the FIRST, or a FRESH one."""
-        operands = {name: self._text(value, tile, at, phases, when or {}) for name, value in command.operands.items()}
-        return str(self.call(command.instruction, operands))
+    ) -> Lines:
+        """The calls of a command for a tile; `when`: the conditions that a product is the FIRST, or a FRESH one."""
+
+        def text(value: Value, step: int = 0) -> str | int | float:
+            return self._text(value, tile, at, phases, when or {}, step)
+
+        parts = command.parts
+        if parts is None:
+            return [str(self.call(command.instruction, {name: text(v) for name, v in command.operands.items()}))]
+        operands = {name: text(value, parts.steps.get(name, 0)) for name, value in command.operands.items()}
+        head = f"for (int {_PART} = 0; {_PART} < {text(parts.count)}; {_PART}++) {{"
+        return [head, str(self.call(command.instruction, operands)), "}"]
 
     def _text(
-        self, value: Value, tile: Mapping[str, str], at: str, phases: Mapping[str, str], when: Mapping[str, str]
+        self,
+        value: Value,
+        tile: Mapping[str, str],
+        at: str,
+        phases: Mapping[str, str],
+        when: Mapping[str, str],
+        step: int = 0,
     ) -> str | int | float:
+        """An operand as text; `step`: what it grows by from one part of the tile to the next."""
         if isinstance(value, Rows):
             phase = phases.get(self.leaves.owner(value.buffer), "0")
-            return address(value.flags, value.space, self._row_of(value.buffer, tile, at, phase))
+            row = self._row_of(value.buffer, tile, at, phase)
+            return address(value.flags, value.space, f"{row} + {_PART} * {step}" if step else row)
         if isinstance(value, Element):
-            return self._element_of(self._source_of(value.operand), tile, at)
+            source = self._source_of(value.operand)
+            element = self._element_of(source, tile, at)
+            return f"{element} + {_PART} * {step // source.tensor.element}" if step else element
         if isinstance(value, Extent):
             tiles = tile.get(_TILES, "1") if value.dense else "1"
             return f"({self._extent(value.dim, tile.get(value.dim, '0'), at, tiles)}) * {value.each}"
@@ -249,7 +259,7 @@ class WholeNest(Nest):
             tile = {**tile, _TILES: self._wide(operand, tile, at)}
         for command in self.leaves.chain(operand):
             lines += self._order.between(unit, command.instruction.unit) if unit else []
-            lines.append(self._do(command, tile, at, {operand: phase}))
+            lines += self._do(command, tile, at, {operand: phase})
             if unit:  # before the tile that the next load puts in the same place
                 lines += self._order.between(command.instruction.unit, unit)
             unit = command.instruction.unit
@@ -269,18 +279,39 @@ class WholeNest(Nest):
 
     def start(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         assert self.leaves.start is not None
-        return [self._do(self.leaves.start, tile, at, {"result": phase})]
+        return self._do(self.leaves.start, tile, at, {"result": phase})
 
     def store(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
-        leaves, phases = self.leaves, {"result": phase}
-        lines: Lines = []
+        """The commands that store a tile of results. Where programs order units, and results pass further memories, the
+        first one waits for the store of the tile that had its place there before."""
+        signals, waits = self._emptied()
+        lines = [*waits, *([f"{_counter('result')}++;"] if self._passing else [])]
         unit: str | None = None
-        if any(leaves.owner(relay) == "result" for relay in self._relays):
-            lines += self._order.between(leaves.store.instruction.unit, leaves.finish[0].instruction.unit)
-        for command in leaves.results:
-            lines += [*self._order.between(unit, command.instruction.unit), self._do(command, tile, at, phases)]
+        for command in self.leaves.results:
+            order = self._order.between(unit, command.instruction.unit)
+            lines += [*order, *self._do(command, tile, at, {"result": phase})]
             unit = command.instruction.unit
-        return lines
+        return [*lines, *signals]
+
+    @property
+    def _passing(self) -> tuple[str, ...]:
+        """The buffers that results pass on their way out, of several places each."""
+        relays = (relay for relay in self._relays if self.leaves.owner(relay) == "result")
+        return tuple(relay for relay in relays if self._buffers()[relay].places > 1)
+
+    @property
+    def _places_to_pass(self) -> int:
+        """Tiles of results that may be on their way out at a time."""
+        relays = [self._buffers()[relay].places for relay in self._relays if self.leaves.owner(relay) == "result"]
+        depth = int(self.leaves.accelerator.settings.get("semaphores.depth", 0))
+        return min([*relays, *([depth] if depth else [])], default=0)
+
+    def _emptied(self) -> tuple[Lines, Lines]:
+        """The call that says that a tile of results is stored, and the one that waits for it."""
+        if not any(self.leaves.owner(relay) == "result" for relay in self._relays):
+            return [], []
+        pair = self._order.between(self.leaves.store.instruction.unit, self.leaves.finish[0].instruction.unit)
+        return pair[:1], pair[1:]
 
     def _product(self, at: str, phases: Mapping[str, str]) -> Lines:
         tile = self.inner_tile()
@@ -293,7 +324,8 @@ class WholeNest(Nest):
             again = {n: Varied(FRESH, product.given.operands[n], value) for n, value in self.leaves.again.items()}
             product = replace(product, operands={**product.operands, **again})
         moved = self._moved_on(tile, at, phases)
-        return [*loads, *moved, self._do(product, tile, at, phases, {FIRST: " && ".join(first) or "1", FRESH: fresh})]
+        when = {FIRST: " && ".join(first) or "1", FRESH: fresh}
+        return [*loads, *moved, *self._do(product, tile, at, phases, when)]
 
     # --- tiles on their way from a panel to products
 
@@ -309,7 +341,7 @@ class WholeNest(Nest):
             unit: str | None = None
             lines = [f"{_counter(operand)}++;"]
             for command in near[operand]:
-                lines += [*self._order.between(unit, command.instruction.unit), self._do(command, tile, at, phases)]
+                lines += [*self._order.between(unit, command.instruction.unit), *self._do(command, tile, at, phases)]
                 unit = command.instruction.unit
             moves += self._guarded(operand, lines)
         if not moves:
@@ -359,7 +391,9 @@ class WholeNest(Nest):
         store = {storing[-1 if first == "store" else 0].instruction.unit}
         units = {"load": loading, "product": product, "store": store}
         if "load" in (first, later) and "store" not in (first, later):  # panels are read by what moves tiles on
-            units["product"] = product | {command.instruction.unit for cs in leaves.near.values() for command in cs[:1]}
+            near = {command.instruction.unit for cs in leaves.near.values() for command in cs[:1]}
+            whole = starting or any(not leaves.near.get(operand) for operand in OPERANDS)
+            units["product"] = near | product if whole else near
         if (first, later) == ("store", "load"):
             units["load"] = starting
         if (first, later) == ("load", "product"):
