@@ -32,5 +32,7 @@ void solution(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {
             }
         }
     }
+    load_wait(USED);
+    load_wait(USED);
     fence();
 }
