@@ -29,7 +29,7 @@ def naive(workload: Workload) -> Facts:
 
 
 def cycles(workload: Workload, facts: Facts) -> int:
-    text = print_kernel(facts.kernel)
+    text = print_kernel(facts.written)
     found = SimulatorEvaluator(machine(workload.accelerator), workload).evaluate(text, stages=PROOF)
     assert found.correct, f"{found.failure}\n{text}"
     assert found.value is not None

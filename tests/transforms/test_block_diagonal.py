@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from autocomp.targets.simulator.kernel import print_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import NotApplicable, transformation
+from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.workload import Workload
 
 from .conftest import apply, facts_of, machine
@@ -107,3 +108,19 @@ def test_groups_that_fill_half_of_the_array_stay_apart() -> None:
     dims = {"N": 1, "H": 5, "W": 5, "C": 18, "K": 18, "R": 1, "S": 1}
     text = starting_kernel(grouped(dims, 2), machine())
     assert "9 x 9 weights a group leave no room in the array" in refusal(text)
+
+
+def test_groups_that_do_not_fill_the_array_again_and_again_are_taken_by_equal_numbers_and_scheduled() -> None:
+    workload = depthwise(channels=24, size=8)
+    first, other = transformation("block_diagonal").candidates(naive(workload))
+    assert first.parameters == {"loop": "g", "groups": 12}
+    assert other.parameters == TOGETHER[1]
+    scheduled = apply(naive(workload), ("schedule", {"diagonal": first.parameters}))
+    assert raised_of(scheduled).given
+    assert 20 * cycles(workload, scheduled) < cycles(workload, naive(workload))
+
+
+@pytest.mark.parametrize("count", [1, 17])
+def test_a_number_of_groups_that_does_not_fit_is_refused(count: int) -> None:
+    with pytest.raises(NotApplicable, match=f"'groups' must be 2 to 16, and is {count}"):
+        transformation("block_diagonal").apply(naive(depthwise()), {"loop": "g", "groups": count})

@@ -187,12 +187,11 @@ class Facts:
     given: ast.Kernel
     machine: MachineCalls
     constants: Mapping[str, int | float]
-    normal: ast.Kernel | None = None  # in normal form, where that is known
 
     @cached_property
     def kernel(self) -> ast.Kernel:
         """The kernel in normal form, worked out when it is first asked for."""
-        return self.normal or normalise(without_headings(self.given), self.constants)
+        return normalise(without_headings(self.given), self.constants)
 
     @cached_property
     def digest(self) -> str:
@@ -266,11 +265,6 @@ class Facts:
         return address.is_constant and any(
             s.none is not None and address.constant & 0xFFFFFFFF == s.none for s in spaces
         )
-
-    def bank_rows(self, memory: str) -> int:
-        """Rows of one bank of a local memory."""
-        declared = self.accelerator.memory(memory)
-        return declared.rows // max(1, declared.banks)
 
     def with_kernel(self, kernel: ast.Kernel) -> Facts:
         """The facts of another version of the kernel."""

@@ -25,7 +25,7 @@ from autocomp.targets.simulator.transforms.analysis.tensors import Tensor, decla
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.addresses import linear, make_room, shifted
 from autocomp.targets.simulator.transforms.memory.relay import check_exact, with_strides
-from autocomp.targets.simulator.transforms.parameters import name_of
+from autocomp.targets.simulator.transforms.parameters import name_of, number_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, interval, literal, minimum
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_loop, make_nest
@@ -44,6 +44,7 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
     with_body,
 )
 
+_ALL = 0
 _SHARE = 4  # the tiles that are on their way to the diagonal take at most this part of their memory
 
 
@@ -71,25 +72,29 @@ class BlockDiagonal(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """Each loop around the contraction whose iterations are groups side by side."""
+        """Each loop around the contraction whose iterations are groups side by side: as many at once as fit or, first,
+        as many as there are again and again, since tiles of one size can be scheduled."""
         proposals: list[Proposal] = []
         for item in (item for site in facts.contractions[:1] for item in site.loops):
             try:
-                groups = _groups(facts, item.variable)
+                most = _groups(facts, item.variable).together
             except NotApplicable:
                 continue
-            reason = f"{groups.together} groups of {groups.depth} x {groups.cols} weights share one pass of the array"
-            gain = present_cost(facts) * (1 - 1 / groups.together)
-            proposals.append(Proposal({"loop": item.variable}, reason, gain))
+            equal = max(count for count in range(1, most + 1) if item.trips % count == 0)
+            for count in dict.fromkeys(count for count in (equal, most) if count > 1):
+                reason = f"{count} groups share one pass of the array"
+                parameters = {"loop": item.variable, **({"groups": count} if count < most else {})}
+                proposals.append(Proposal(parameters, reason, present_cost(facts) * (1 - 1 / count)))
         return proposals
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`loop` goes over groups that do not share columns of any tensor; as many as fit in the array are taken at
-        once. Sums gain products with zero, which change nothing but where an operand is infinite or not a number."""
-        variable = name_of(parameters, "loop")
-        groups = _groups(facts, variable)
+        """`loop` goes over groups that do not share columns of any tensor; `groups` of them are taken at once, or as
+        many as fit in the array. Sums gain products with zero, which change nothing but where an operand is infinite
+        or not a number."""
+        variable, count = name_of(parameters, "loop"), number_of(parameters, "groups", _ALL)
+        groups = _groups(facts, variable, count)
         facts = make_room(facts, {groups.buffers[1].low: groups.height}, groups.buffers[1].memory)
-        groups = _groups(facts, variable)
+        groups = _groups(facts, variable, count)
         diagonal = fresh("diagonal", all_names(facts.kernel))
         body = rewrite_statements(
             facts.body, lambda statement, path: _together(facts, groups, diagonal, statement, path)
@@ -140,8 +145,9 @@ class _Groups:
         return minimum(expression(left), literal(step))
 
 
-def _groups(facts: Facts, variable: str) -> _Groups:
-    """The analysis of a loop over groups. Raises NotApplicable if it is not one, or if the groups are not alike."""
+def _groups(facts: Facts, variable: str, count: int = _ALL) -> _Groups:
+    """The analysis of a loop over groups, `count` of which are taken at once. Raises NotApplicable if it is not one, or
+    if the groups are not alike."""
     if len(facts.contractions) != 1:
         raise NotApplicable(f"the kernel has {len(facts.contractions)} contractions; groups are taken together in one")
     compute = facts.contractions[0]
@@ -164,8 +170,12 @@ def _groups(facts: Facts, variable: str) -> _Groups:
     )
     if together < 2:
         raise NotApplicable(f"{depth} x {cols} weights a group leave no room in the array for those of another")
+    if count != _ALL and not 2 <= count <= together:
+        raise NotApplicable(f"'groups' must be 2 to {together}, and is {count}")
     sites = tuple(site for site in facts.sites if site.path[: len(home)] == home)
-    groups = _Groups(item, home, sites, loads[0], stores[0], buffers, array, depth, cols, together)
+    groups = _Groups(
+        item, home, sites, loads[0], stores[0], buffers, array, depth, cols, together if count == _ALL else count
+    )
     _check_calls(facts, groups)
     _check_weights(facts, groups)
     return groups
