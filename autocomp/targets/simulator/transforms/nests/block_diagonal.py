@@ -72,8 +72,8 @@ class BlockDiagonal(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """Each loop around the contraction whose iterations are groups side by side: as many at once as fit or, first,
-        as many as there are again and again, since tiles of one size can be scheduled."""
+        """Each loop around the contraction whose iterations are groups side by side. As many at once as fit; before
+        that, the largest number that divides them, since tiles of one size can be scheduled."""
         proposals: list[Proposal] = []
         for item in (item for site in facts.contractions[:1] for item in site.loops):
             try:
