@@ -68,7 +68,10 @@ class Commands(CommandGroup):
         except BrokenPipeError:
             raise  # whoever reads the output has read enough: click ends quietly
         except OSError as error:
-            problem = AutocompError(f"{error.filename or 'the system'}: {error.strerror or error}")
+            fault = error.strerror or str(error)
+            problem = AutocompError(
+                f"{error.filename}: {fault}" if error.filename else f"cannot write or read: {fault}"
+            )
             raise UserError(problem, wants_json(ctx)) from error
         except KeyboardInterrupt:
             say("interrupted", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+
+from autocomp.cli import accept_all_text
 
 Command = Callable[..., Result]
 LONG = "x" * 5000  # longer than any system's names
@@ -115,3 +118,18 @@ def test_a_name_that_many_schedules_begin_with_is_told_with_a_few_of_them(autoco
     result = autocomp("schedules", "show", "I1")
     assert (result.exit_code, " more" in result.stderr) == (3, True)
     assert len(result.stderr) < 1000
+
+
+def test_text_that_an_encoding_lacks_is_written_as_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    accept_all_text()
+    print("größe.yaml", flush=True)
+    assert written.getvalue() == b"gr\\xf6\\xdfe.yaml\n"
+
+
+def test_a_closed_output_takes_text_and_keeps_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    accept_all_text()
+    with sys.stdout:
+        print("nobody reads this")
