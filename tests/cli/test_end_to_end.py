@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from autocomp.cli.entry import autocomp
 from autocomp.report import RunView
 
 WORKLOAD = """
@@ -39,10 +41,10 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def run(folder: Path, *arguments: str, code: int = 0) -> Any:
+def run(folder: Path, *arguments: str) -> Any:
     process = start(folder, *arguments)
     output, errors = process.communicate()
-    assert process.returncode == code, errors
+    assert process.returncode == 0, errors
     return json.loads(output)
 
 
@@ -88,13 +90,16 @@ def test_killed_and_resumed_it_is_the_same_run_with_another_number_of_workers(fo
 )
 def test_run_says_which_stage_failed_and_exits_with_its_code(folder: Path, text: str, code: int, stage: str) -> None:
     (folder / "wrong.c").write_text(text)
-    document = run(folder, "run", "wrong.c", "--workload", "small.yaml", "--json", code=code)
+    files = [str(folder / "wrong.c"), "--workload", str(folder / "small.yaml")]
+    done = CliRunner().invoke(autocomp, ["run", *files, "--json"])
+    assert done.exit_code == code
+    document = json.loads(done.stdout)
     (failed,) = (s for s in document["stages"] if s["status"] == "failed")
     assert (document["correct"], failed["stage"]) == (False, stage)
     assert failed["message"]
 
 
 def test_a_shipped_workload_is_found_from_any_directory(folder: Path) -> None:
-    found = run(folder, "search", "tiny_gemm_edges.yaml", "--steps", "0", "--reuse", "0", "--workers", "1", "--json")
-    assert found["best_cycles"] == found["naive_cycles"]
-    assert found["schedule"] is None
+    result = run(folder, "search", "tiny_gemm_edges.yaml", "--steps", "0", "--reuse", "0", "--workers", "1", "--json")
+    assert result["best_cycles"] == result["naive_cycles"]
+    assert result["schedule"] is None
