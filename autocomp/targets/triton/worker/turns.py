@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
-import torch
 from filelock import FileLock, Timeout
 
 from autocomp.data import cache_folder
@@ -37,6 +36,8 @@ class Turns:
     def room(self, size: int) -> Iterator[None]:
         """Have the memory for a judgement whose inputs and outputs have `size` bytes. The memory is divided into slots.
         One process at a time waits for its slots."""
+        import torch  # which what reads records of launches does without
+
         total = max(1, int(SHARED * torch.cuda.mem_get_info(self.device)[1]) // SLOT_BYTES)
         wanted = min(total, -(-PEAK * size // SLOT_BYTES))
         with ExitStack() as held:
