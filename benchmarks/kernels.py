@@ -9,8 +9,9 @@ machine. With `--evaluations` in place of `--seconds`, results do not depend on 
 
 `--rtl` measures what was found, and the vendor library's routine, on the RTL model of the machine too (`autocomp rtl
 build`), and prints how far the simulator is off. `--ragged` takes sixty shapes that do not divide the array, in place
-of those that ship. `--records` takes the kernels of the schedules that ship, the shortest first, and searches nothing;
-`--most` leaves out longer ones. `--out FILE` appends each kernel as it is done, and leaves out those that the file has.
+of those that ship; `--drawn N` takes N random operations at random memory latencies, from `--from SEED` on.
+`--records` takes the kernels of the schedules that ship, the shortest first, and searches nothing; `--most` leaves out
+longer ones. `--out FILE` appends each kernel as it is done, and leaves out those that the file has.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import Workload
 from benchmarks.curves import Panel, drawing
 from benchmarks.measured import Measured, error_table, measure
-from benchmarks.ragged import shapes
+from benchmarks.ragged import drawn, shapes
 from benchmarks.searching import Found, request_for, search
 
 EXO = (
@@ -327,6 +328,8 @@ def main() -> None:
     parser.add_argument("--set", dest="overrides", type=_override, action="append", default=[])
     parser.add_argument("--rtl", action="store_true")
     parser.add_argument("--ragged", action="store_true")
+    parser.add_argument("--drawn", type=int, default=0, metavar="N")
+    parser.add_argument("--from", dest="first", type=int, default=1000, metavar="SEED", help="of `--drawn`")
     parser.add_argument("--records", action="store_true")
     parser.add_argument("--most", type=int, default=1_000_000, help="cycles of a schedule that `--records` takes")
     parser.add_argument("--out", type=Path)
@@ -340,7 +343,9 @@ def main() -> None:
             _note(rows, record_row(path, record, on_rtl=given.rtl), given.out)
     if given.records:
         named = ()
-    for problem in shapes(overrides) if given.ragged else named:
+    if given.ragged or given.drawn:
+        named = tuple(drawn(given.drawn, given.first)) or shapes(overrides)
+    for problem in named:
         name = problem if isinstance(problem, str) else problem.name
         for seed in range(1 if given.quick else given.seeds):
             if (name, seed) in done:

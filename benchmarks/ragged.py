@@ -1,7 +1,8 @@
-"""Sixty operations whose extents do not divide an array of 16 x 16: what real networks are full of, and partial tiles.
+"""Operations whose extents need not divide an array of 16 x 16: what real networks are full of, and partial tiles.
 
-GEMMs cross bias, activation, scale and size; convolutions have stride, padding, pooling, 1 x 1 filters or one filter a
-channel. The draw is seeded, so that everybody has the same shapes.
+`shapes` are sixty, the same for everybody. GEMMs cross bias, activation, scale and size; convolutions have stride,
+padding, pooling, 1 x 1 filters or one filter a channel. `drawn` are as many as asked for, of a seed: small operations
+with whatever a workload file can say, each on a machine whose memory is near or far.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from autocomp.errors import ConfigError
 from autocomp.workload import Workload, parse
 
 SEED = 16
@@ -21,6 +23,9 @@ SIDE = 16  # of the array; no extent is a multiple of it
 SIZES = {"small": (1, 40), "medium": (17, 130), "large": (65, 300)}  # of each of I, J and K
 FILTERS = ("plain", "strided", "padded", "pooled", "pointwise", "depthwise")
 EACH = 4  # convolutions of each kind
+LATENCIES = (1, 5, 20, 40, 80, 120, 300)
+SCALES = (1.0, 0.0078125, 0.3, -0.5, 2.0)
+KINDS = ("gemm", "conv2d", "grouped", "pooled")
 
 
 def shapes(overrides: Mapping[str, int | float] | None = None) -> tuple[Workload, ...]:
@@ -30,6 +35,52 @@ def shapes(overrides: Mapping[str, int | float] | None = None) -> tuple[Workload
         parse(yaml.safe_dump({"accelerator": "gemmini", **document}), Path(f"{name}.yaml"), overrides)
         for name, document in (*_gemms(numbers), *_convolutions(numbers))
     )
+
+
+def drawn(count: int, seed: int) -> Iterator[Workload]:
+    """Random small operations; those that no workload file may state are drawn again."""
+    number = seed
+    for _ in range(count):
+        while True:
+            numbers = random.Random(number)
+            number += 1
+            kind = numbers.choice(KINDS)
+            document = _gemm(numbers) if kind == "gemm" else _conv2d(numbers, kind)
+            document |= {"accelerator": "gemmini", "set": {"MEM_LATENCY": numbers.choice(LATENCIES)}}
+            try:
+                yield parse(yaml.safe_dump(document), Path(f"{kind}_{number - 1}.yaml"))
+                break
+            except ConfigError:
+                continue
+
+
+def _gemm(numbers: random.Random) -> dict[str, Any]:
+    dims = {letter: numbers.randint(1, numbers.choice((20, 70, 150))) for letter in "IJK"}
+    document = {"operation": "gemm", "dims": dims, **_common(numbers), "bias": numbers.choice(("none", "row", "full"))}
+    document |= {f"transpose_{operand}": numbers.random() < 0.3 for operand in "ab"}
+    if numbers.random() < 0.15:
+        document |= {"result": "int32", "scale": 1.0, "activation": "none"}
+    return document
+
+
+def _conv2d(numbers: random.Random, kind: str) -> dict[str, Any]:
+    rows, cols = (numbers.choice((1, 2, 3, 3, 5)) for _ in range(2))
+    groups = numbers.choice((2, 3, 8)) if kind == "grouped" else 1
+    channels, filters = (groups * numbers.randint(1, 40 // groups) for _ in range(2))
+    dims = {"N": numbers.choice((1, 1, 2)), "H": numbers.randint(5, 14), "W": numbers.randint(5, 20)}
+    dims |= {"C": channels, "K": numbers.choice((channels, filters)), "R": rows, "S": cols}
+    document: dict[str, Any] = {"operation": "conv2d", "dims": dims, "groups": groups, **_common(numbers)}
+    document |= {"bias": numbers.choice(("none", "row")), "stride": numbers.choice((1, 1, 2, [1, 2], [2, 1]))}
+    document["padding"] = numbers.choice((0, 1, 2, [0, 0, 1, 1], [1, 0, 2, 1]))
+    document["dilation"] = numbers.choice((1, 1, 1, 2, [1, 2]))
+    if kind == "pooled":
+        sizes = ({"size": 2, "stride": 2}, {"size": 3, "stride": 2, "padding": 1}, {"size": 2, "stride": 1})
+        document["pool"] = numbers.choice(sizes)
+    return document
+
+
+def _common(numbers: random.Random) -> dict[str, Any]:
+    return {"activation": numbers.choice(("none", "relu")), "scale": numbers.choice(SCALES)}
 
 
 def _gemms(numbers: random.Random) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -68,3 +68,10 @@ def test_a_search_is_drawn_by_evaluations_and_by_seconds() -> None:
 def test_the_summary_counts_wrong_candidates() -> None:
     rows = [kernels.Row("w", seed, 100, 1000, None, 200, 10, 1.0, (), wrong=seed) for seed in (0, 3)]
     assert kernels.summary(rows).endswith("; 3 of 20 candidates were wrong")
+
+
+def test_drawn_operations_are_as_many_as_asked_for_and_follow_from_the_seed() -> None:
+    operations = tuple(ragged.drawn(12, 7))
+    assert [one.text for one in operations] == [one.text for one in ragged.drawn(12, 7)]
+    assert len({one.text for one in operations}) == 12
+    assert len({one.overrides["MEM_LATENCY"] for one in operations}) > 2
