@@ -1,6 +1,6 @@
 """The speed of a simulation, on one core: functional, timing, both, and the way from text to bytecode.
 
-Each size is measured in a process of its own, on one core, with one thread for NumPy. The ratio compares, in the same
+Each size is measured in processor time, in a process of its own, with one thread for NumPy. The ratio compares, in one
 run, a simulation with cycles to NumPy's float32 product of the same sizes. `--json` prints the same as one object.
 
     python -m benchmarks.simulator_speed --base FOLDER [--rounds 3] [--sizes 256,256,256 512,512,512]
@@ -45,11 +45,12 @@ GROWTH = [(n, n, n) for n in (256, 512, 1024, 2048)]
 SECONDS = 2.0  # of repeating one measurement
 HERE = Path(__file__).parents[1]
 COMPARED = ("functional", "timing", "both")
-# Runs in either version; older ones have the compiler elsewhere.
+# Runs in either version; older ones have the compiler elsewhere, and another name for the options.
 TIMES = """
 import json, sys, time
 import numpy as np
-from autocomp.simulator import Options, run_program
+from autocomp import simulator
+Options = simulator.Options if hasattr(simulator, "Options") else simulator.SimulationOptions
 try:
     from autocomp.targets.simulator import isa, kernel
 except ImportError:
@@ -63,7 +64,7 @@ shapes = {"A": (i, k), "B": (k, j), "C": (i, j)}
 tensors = {name: np.ones(shape, np.int8) for name, shape in shapes.items()}
 def milliseconds(timing):
     start = time.process_time()
-    run_program(tables.machine, program, tensors, Options(timing=timing))
+    simulator.run_program(tables.machine, program, tensors, Options(timing=timing))
     return 1000 * (time.process_time() - start)
 milliseconds(True)
 times = [(milliseconds(False), milliseconds(True)) for _ in range(10)]
@@ -108,13 +109,13 @@ class Measurement:
 
 
 def best_ms(*works: Callable[[], object]) -> list[float]:
-    """The shortest of several runs of each, in turns: what the machine can do when nothing else disturbs it."""
+    """The least processor time of several runs of each, in turns."""
     times: list[list[float]] = [[] for _ in works]
     while len(times[0]) < 3 or (sum(map(sum, times)) < SECONDS * len(works) and len(times[0]) < 20):
         for work, taken in zip(works, times, strict=True):
-            start = time.perf_counter()
+            start = time.process_time()
             work()
-            taken.append(time.perf_counter() - start)
+            taken.append(time.process_time() - start)
     return [1000 * min(taken) for taken in times]
 
 
