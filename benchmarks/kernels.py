@@ -352,7 +352,12 @@ def main() -> None:
                 continue
             seconds = given.seconds if given.seconds or given.evaluations else _SECONDS
             budget = Options(seed=seed, seconds=seconds, evaluations=given.evaluations)
-            _note(rows, row(problem, budget, given.without, overrides, on_rtl=given.rtl), given.out)
+            try:
+                _note(rows, row(problem, budget, given.without, overrides, on_rtl=given.rtl), given.out)
+            except ConfigError as error:  # an operation that was drawn may be one that the machine cannot begin
+                if not given.drawn:
+                    raise
+                print(f"{name}: {error.message}", file=sys.stderr)
     if given.svg:
         given.svg.write_text(drawing([panel(result) for result in rows if result.seed == 0]), encoding="utf-8")
     if given.json:
