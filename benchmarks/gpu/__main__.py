@@ -5,6 +5,7 @@
     python -m benchmarks.gpu show --out results/
     python -m benchmarks.gpu corpus --out results/
     python -m benchmarks.gpu loops --out results/
+    python -m benchmarks.gpu groups --out results/
     python -m benchmarks.gpu marks --out results/
     python -m benchmarks.gpu advice --out results/ --evaluations 10
     python -m benchmarks.gpu problems level1/1-18,40 --out results/ --evaluations 8
@@ -24,7 +25,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         choices=(
-            *("search", "table", "show", "corpus", "loops", "marks", "advice", "problems", "starts"),
+            *("search", "table", "show", "corpus", "loops", "groups", "marks", "advice", "problems", "starts"),
             *("one", "row", "problem", "advised"),  # parts of search, table, problems and advice
         ),
     )
@@ -51,6 +52,10 @@ def main() -> None:
         from benchmarks.gpu.loops import measure_loops
 
         measure_loops(given.out, targets[0], given.threads)
+    elif given.what == "groups":
+        from benchmarks.gpu.groups import measure_groups
+
+        measure_groups(given.out, targets[0], given.threads)
     elif given.what == "marks":
         from benchmarks.gpu.marks import measure_marks
 

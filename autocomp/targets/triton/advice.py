@@ -14,6 +14,7 @@ from typing import Any
 from autocomp.targets.triton.phases import Phase
 from autocomp.targets.triton.pipelining import Forecast, best_stages
 from autocomp.targets.triton.residency import REGISTERS, blocks_at_a_time
+from autocomp.targets.triton.specialised import GroupForecast, is_specialised
 
 HEAVY = 0.15  # share of a cause that advice is given for
 LEAST = 0.03  # share of the time that a forecast must save to be told
@@ -43,7 +44,7 @@ class Seen:
 
     launch: Mapping[str, Any]
     phases: Sequence[Phase]
-    model: Forecast | str
+    model: Forecast | GroupForecast | str
     shared_bytes: int
     excess: float = 0.0
 
@@ -52,7 +53,9 @@ class Seen:
 
 
 def advise(seen: Seen) -> tuple[Advice, ...]:
-    """Changes to try, the largest gain first."""
+    """Changes to try, the largest gain first; none for kernels by groups of warps, which no rewrite reads."""
+    if is_specialised(seen.launch):
+        return ()
     rules = (_beyond_need, _waiting, _idle_products, _passes, _arithmetic, _registers, _stores)
     kernel = str(seen.launch["name"])
     items = [
@@ -96,7 +99,7 @@ def _waiting(seen: Seen) -> _Found:
         if seen.model.round.critical == "copies":
             text = "larger tiles, which copy fewer bytes for each product"
             yield waits, text, ("set_parameters", "tensor_descriptors"), {}
-    elif waits >= HEAVY and seen.share("Product"):
+    elif isinstance(seen.model, str) and waits >= HEAVY and seen.share("Product"):
         text = f"more pipelining stages than {stages}, or larger tiles"
         yield waits, text, ("tensor_descriptors", "set_parameters"), {"num_stages": int(stages) + 1}
 
@@ -109,7 +112,7 @@ def _idle_products(seen: Seen) -> _Found:
         if idle - waits >= HEAVY:
             text = f"warps that load and warps that multiply, as tensor cores are idle {idle:.0%} of a round"
             yield idle - waits, text, ("attention_groups", "warp_groups", "set_parameters", "warp_specialise"), {}
-    elif min(seen.share("Arithmetic"), seen.share("Product")) >= HEAVY:
+    elif isinstance(seen.model, str) and min(seen.share("Arithmetic"), seen.share("Product")) >= HEAVY:
         text = "a second block on each multiprocessor, whose products overlap with this one's arithmetic"
         gain = min(seen.share("Arithmetic"), seen.share("Product"))
         yield gain, text, ("attention_groups", "warp_groups", "set_parameters"), {}

@@ -33,6 +33,7 @@ from autocomp.targets.triton.phases import Phase, phases_of
 from autocomp.targets.triton.pipelining import Forecast, forecast
 from autocomp.targets.triton.residency import RESERVED, blocks_at_a_time
 from autocomp.targets.triton.roofline import products_of
+from autocomp.targets.triton.specialised import MOST_CHAINED, GroupForecast, group_forecast, is_specialised
 from autocomp.workload.model import Workload
 
 MODULE = "autocomp.targets.triton.recorder"
@@ -158,7 +159,8 @@ class RecordedKernel(Recorded):
             for phase in phases:
                 causes[phase.cause] = causes.get(phase.cause, 0.0) + phase.share * float(launch["us"])
             parts[launch["name"]] = causes
-            model = forecast(self.answer, position, self.capability)
+            of_launch = group_forecast if is_specialised(launch) else forecast
+            model = of_launch(self.answer, position, self.capability)
             seen = Seen(launch, phases, model, self.shared_bytes + RESERVED, excess)
             advice += advise(seen)
             story += _story(seen, marked)
@@ -208,10 +210,29 @@ def _story(seen: Seen, marked: Mapping[str, Any]) -> list[str]:
             f"A model of the pipelined loop expects {model.us:.1f} us, {model.error:+.0%} beside the measured time; "
             f"{LIMITS[model.round.critical]} limit the loop."
         )
+    elif isinstance(model, GroupForecast):
+        sentences += _turns(model)
     else:
-        sentences.append(f"The model of pipelined loops does not apply: {model}.")
+        sentences.append(f"The model of the loop does not apply: {model}.")
     sentences += [str(advice) for advice in advise(seen)]
     return [*sentences, f"The marks slowed the launch down by {marked['slowdown'] - 1:.0%}."]
+
+
+def _turns(model: GroupForecast) -> list[str]:
+    """The sentences about a loop by groups of warps."""
+    turn = model.turn
+    sentences = [
+        f"A model of the groups of warps expects {model.us:.1f} us, {model.error:+.0%} beside the measured time; "
+        f"{LIMITS[turn.critical]} limit a turn of {turn.cycles:.0f} cycles, of which tensor cores are idle "
+        f"{turn.idle:.0%}."
+    ]
+    others = {f"{turn.stages + 1} stages": turn.with_stages(turn.stages + 1)}
+    if not turn.adds and turn.chain < MOST_CHAINED:
+        others["one product more in flight"] = turn.with_chain(turn.chain + 1)
+    return [
+        *sentences,
+        *(f"With {what} it would save {model.saved_by(other):.0%}." for what, other in others.items()),
+    ]
 
 
 def _units(phases: Sequence[Phase], cycles: int) -> tuple[UnitProfile, ...]:

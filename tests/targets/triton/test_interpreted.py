@@ -56,11 +56,11 @@ def test_the_first_route_keeps_the_result(interpreter: TritonTarget, name: str) 
 
 
 def test_small_tiles_finish_the_last_wave(interpreter: TritonTarget) -> None:
-    """Of 5 x 4 tiles three make a wave: two are left, on the edges of the result."""
-    workload = load("matmul", dims={"M": 300, "N": 200, "K": 64})
+    """Of 5 x 5 tiles four make a wave: one is left, in the corner of the result."""
+    workload = load("matmul", dims={"M": 300, "N": 300, "K": 64})
     steps = [
         ["group_programs", {"kernel": "matmul_kernel", "group": 2}],
-        ["finish_wave", {"kernel": "matmul_kernel", "programs": 3, "rows": 2, "columns": 2}],
+        ["finish_wave", {"kernel": "matmul_kernel", "programs": 4, "rows": 2, "columns": 2}],
         ["persistent", {"kernel": "matmul_kernel", "programs": 2}],
     ]
     changed = applied(parse(interpreter.starting_kernel(workload)), SEQUENCE, {"steps": steps})

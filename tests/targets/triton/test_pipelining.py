@@ -99,7 +99,8 @@ def test_a_device_without_figures_has_no_model() -> None:
 
 
 def test_the_work_of_a_round_is_read_from_the_shapes_of_its_tiles() -> None:
-    assert work_of_loops(LOOP) == {"0": {"operations": 2 * 64 * 32 * 64, "bits": 16, "bytes": 64 * 32 * 2}}
+    work = work_of_loops(LOOP)["0"]
+    assert (work["operations"], work["bits"], work["bytes"]) == (2 * 64 * 32 * 64, 16, 64 * 32 * 2)
 
 
 def test_records_get_the_shared_memory_that_no_block_misses() -> None:

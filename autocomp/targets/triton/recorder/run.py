@@ -23,7 +23,7 @@ from autocomp.errors import AutocompError
 from autocomp.targets.triton.language import check_module, parse
 from autocomp.targets.triton.recorder import marks as placing
 from autocomp.targets.triton.recorder.counters import counters
-from autocomp.targets.triton.recorder.loops import work_of_loops
+from autocomp.targets.triton.recorder.loops import depth_of, work_of_loops
 from autocomp.targets.triton.recorder.records import RECORD, Block, blocks_of, clock_of, rounds, stays, typical
 from autocomp.targets.triton.residency import blocks_at_a_time, room_beside
 from autocomp.targets.triton.worker.candidate import TextLoader
@@ -214,6 +214,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
         "spilled": launch.kernel.n_spills,
         "at_a_time": blocks_at_a_time(_needs(launch), _shared_of_multiprocessor())[0],
         "loops": work_of_loops(launch.kernel.asm["ttgir"]),
+        "depth": depth_of(launch.kernel.asm["ttgir"]),
         **_needs(launch),
     }
 
@@ -292,6 +293,8 @@ def _recorded(call: Callable[[], Any], launch: Launch, position: int, marking: M
         "at_a_time": blocks_at_a_time(_needs(again), _shared_of_multiprocessor())[0],
         "clock_ghz": clock_of(chosen),
         "processors": sorted({block.processor for block in chosen}),
+        "most": max(len(warp.records) + warp.lost for block in chosen for warp in block.warps),
+        "longest_ns": max(block.ended - block.begun for block in chosen),
         "block_ns": typical([block.ended - block.begun for block in chosen]),
         "rounds": {str(k): [typical(v), len(v)] for k, v in rounds(chosen, marked.marks, scopes).items()},
         "stays": [

@@ -38,6 +38,7 @@ ROW, COLUMN = "row_of_tiles", "column_of_tiles"  # names that `group_programs` g
 COUNTS = ("rows_of_tiles", "columns_of_tiles")
 REST = "_rest"  # end of the name of the kernel that finishes the wave
 FIRST = "first_tile"  # its parameter
+FULL = 2  # a last wave with more than 1/2 of its tiles is left as it is
 SMALLEST = 16  # rows or columns of a tile that tensor cores multiply
 PARTS = ((2, 2), (2, 1), (1, 2))
 
@@ -98,12 +99,19 @@ class _Wave:
         name_arguments(self._launch, self._kernel)
         smaller = self._smaller(parts)
         rest = self._rest_kernel(parts)
-        call = self._rest_call(rest.name, smaller, programs, parts)
+        taken = names_in([self._tree])
+        tiles, whole = fresh("all_tiles", taken), fresh("whole_waves", taken)
+        call = self._rest_call(rest.name, smaller, (tiles, whole), parts)
         self._tree.body.insert(self._tree.body.index(self._kernel) + 1, rest)
         host = function_of(self._tree, self._launch.host)
         place, position = block_of(host, launch_statement(host, self._launch))
-        place.insert(position + 1, ast.Expr(call))
-        set_grid(self._launch, expression(f"(({text_of(self._tiles)}) // {programs} * {programs},)"))
+        left = f"{tiles} % {programs}"
+        place[position:position] = [
+            statement(f"{tiles} = {text_of(self._tiles)}"),
+            statement(f"{whole} = {tiles} - {left} if {left} * {FULL} <= {programs} < {tiles} else {tiles}"),
+        ]
+        place.insert(position + 3, ast.Expr(call))
+        set_grid(self._launch, expression(f"({whole},)"))
 
     def _smaller(self, parts: Mapping[str, int]) -> dict[str, ast.expr]:
         """New constants of the module, by the names of those that are the launch's tile rows and columns."""
@@ -152,15 +160,16 @@ class _Wave:
         return rest
 
     def _rest_call(
-        self, name: str, smaller: Mapping[str, ast.expr], programs: int, parts: Mapping[str, int]
+        self, name: str, smaller: Mapping[str, ast.expr], counts: tuple[str, str], parts: Mapping[str, int]
     ) -> ast.Call:
+        """The launch of the small tiles; `counts` names the number of tiles and that of those in whole waves."""
         call = copy.deepcopy(self._launch.node)
         for keyword in call.keywords:
             if keyword.arg not in COUNTS:
                 keyword.value = substituted(keyword.value, smaller)
-        tiles = f"({text_of(self._tiles)})"
-        set_keyword(call, FIRST, expression(f"{tiles} // {programs} * {programs}"))
-        grid = expression(f"({tiles} % {programs} * {parts[ROW] * parts[COLUMN]},)")
+        tiles, whole = counts
+        set_keyword(call, FIRST, expression(whole))
+        grid = expression(f"(({tiles} - {whole}) * {parts[ROW] * parts[COLUMN]},)")
         call.func = ast.Subscript(ast.Name(name, ast.Load()), grid, ast.Load())
         return call
 
