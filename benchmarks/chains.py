@@ -156,9 +156,11 @@ def measure(name: str, evaluations: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", choices=[*CHAINS, []], default=list(CHAINS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a chain; without any, all of them")
     parser.add_argument("--evaluations", type=int, default=24, help="of each search")
     arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in CHAINS]:
+        parser.error(f"no chain {unknown[0]!r}: there are {', '.join(CHAINS)}")
     print("| chain | layer by layer | kernels in a row | one kernel | gain | bytes moved |")
     print("|---|---:|---:|---:|---:|---:|")
     for name in arguments.names or CHAINS:

@@ -45,7 +45,7 @@ def page(aliases: str, *called: str) -> str:
 def test_operands_that_no_call_changes_are_named_and_left_out() -> None:
     text = page(PLAIN, "load")
     assert "Operands: `stride` 0..4096 (bytes)." in text
-    assert "Left out, not needed here: mode, step." in text
+    assert "Left out: mode, step." in text
 
 
 def test_what_they_would_do_is_not_in_the_semantics() -> None:

@@ -157,7 +157,7 @@ def _instruction(
         yield f"Calls: {'; '.join(_forms(accelerator, told))}."
     if told.constant:
         some, more = list(told.constant)[:MOST_NAMED], len(told.constant) - MOST_NAMED
-        yield f"Left out, not needed here: {', '.join(some)}{f' and {more} more' if more > 0 else ''}."
+        yield f"Left out: {', '.join(some)}{f' and {more} more' if more > 0 else ''}."
     needs = list(dict.fromkeys(requirements(body)))
     if needs:
         yield "Rules: " + " ".join(_sentence(need) for need in needs)

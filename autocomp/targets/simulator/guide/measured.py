@@ -1,8 +1,8 @@
 """The cost of commands, measured on the simulator: one alone, and each of many in a row, at a few sizes.
 
 Operands come from the machine's naive matrix multiplication where that issues the command, else from the roles and
-ranges of its parameters. Sizes are the largest that the description allows, and a quarter of these: all of them, and of
-moves each by itself too.
+ranges of its parameters. Sizes are the largest that the description allows, and a quarter of these: all of them, of
+moves each by itself.
 """
 
 from __future__ import annotations
@@ -165,14 +165,13 @@ class _Probe:
         return None if result.error is not None or result.timing is None else result.timing.cycles
 
     def _at_sizes(self, instruction: Instruction, moves: bool) -> Iterator[Mapping[str, int | float]]:
-        """The command's operands at its largest size, at a quarter of that, and with each size alone at a quarter. A
-        move whose sizes have no role has those of the naive kernel, and those in another order."""
+        """The command's operands at its largest size, then at a quarter of that, of moves each size alone. A move whose
+        sizes have no role has those of the naive kernel, and those in another order."""
         names = self._sizes(instruction)
         whole = self._operands(instruction, {})
         yield whole
-        if moves and len(names) > 1:
-            yield from (self._operands(instruction, {name: 4}) for name in names)
-        yield self._operands(instruction, dict.fromkeys(names, 4))
+        smaller = [[name] for name in names] if moves else [names]
+        yield from (self._operands(instruction, dict.fromkeys(some, 4)) for some in smaller)
         bounds = [] if names or not moves else _bounds(instruction)
         for turn in range(1, len(bounds)):
             yield {**whole, **{name: whole[bounds[(n + turn) % len(bounds)]] for n, name in enumerate(bounds)}}

@@ -184,7 +184,10 @@ def _instruction(accelerator: Accelerator, instruction: Instruction, figures: tu
 
 
 def times(accelerator: Accelerator, instruction: Instruction, figures: Sequence[Measured]) -> str:
-    """The cost of a command of an instruction, in short; empty where nothing is known."""
+    """The cost of a command of an instruction, in short; empty where nothing is known, and of a preload, which its
+    multiply tells."""
+    if instruction.words.get("role") == "preload":
+        return ""
     told = [
         meaning.removeprefix("1: ")
         if value == ONE and meaning.startswith("1: ")
@@ -197,7 +200,9 @@ def times(accelerator: Accelerator, instruction: Instruction, figures: Sequence[
 
 
 def _listed(figures: Sequence[Measured]) -> str:
-    return "; ".join(map(_figures, figures))
+    """The figures, each without what the one before it says as well."""
+    before = (Measured({}, 0, 0), *figures)
+    return "; ".join(_figures(one, earlier.otherwise) for earlier, one in zip(before, figures, strict=False))
 
 
 def _paired(accelerator: Accelerator, instruction: Instruction) -> str:
@@ -209,12 +214,13 @@ def _has_preload(accelerator: Accelerator, multiply: Instruction) -> bool:
     return any(i.words.get("role") == "preload" and i.unit == multiply.unit for i in accelerator.instructions)
 
 
-def _figures(figures: Measured) -> str:
+def _figures(figures: Measured, known: Mapping[str, float]) -> str:
     values = set(figures.sizes.values())
     sizes = ", ".join(f"{name} {value}" for name, value in figures.sizes.items())
     if len(figures.sizes) > 2 and len(values) == 1:
         sizes = f"all sizes {values.pop()}"
-    others = ", ".join(f"{cycles:.4g} {words}" for words, cycles in figures.otherwise.items())
+    news = {words: cycles for words, cycles in figures.otherwise.items() if known.get(words) != cycles}
+    others = ", ".join(f"{cycles:.4g} {words}" for words, cycles in news.items())
     beginning = f"{sizes}: " if sizes else ""
     return f"{beginning}{figures.alone} alone, {figures.each:.4g} each{f' ({others})' if others else ''}"
 
