@@ -28,6 +28,7 @@ from autocomp.targets.triton.planner import TritonPlanner
 from autocomp.targets.triton.profile import RecordedKernel, record
 from autocomp.targets.triton.roofline import Peaks, bound_of, bound_of_traced
 from autocomp.targets.triton.start import starting_kernel
+from autocomp.targets.triton.start.adopted import adopted
 from autocomp.targets.triton.start.traced import traced_kernel
 from autocomp.targets.triton.transformations import Device, TritonTransformations
 from autocomp.workload.datatypes import data_type
@@ -157,6 +158,9 @@ class TritonTarget(Target):
             floats = {tensor.dtype for tensor in workload.tensors if data_type(tensor.dtype).is_float}
             return traced_kernel(self._traced(workload)["graph"], outputs, wide=floats == {"float32"})
         return starting_kernel(workload.operation, workload.dims, workload.options)
+
+    def completed(self, kernel: str) -> str:
+        return adopted(kernel)
 
     def evaluator(self, workload: Workload, source: str = "kernel.py") -> TritonEvaluator:
         return TritonEvaluator(

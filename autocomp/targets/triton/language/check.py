@@ -79,7 +79,8 @@ class _Checker:
         if entry is None:
             raise KernelError(
                 f"{self._source}: no function is named {ENTRY!r}",
-                hint=f"define `def {ENTRY}(...)` with the tensors as parameters, outputs last",
+                hint=f"define `def {ENTRY}(...)` with the tensors as parameters, outputs last. A search also starts "
+                "from a function that launches kernels and returns a tensor that it allocated",
             )
         if tensors is not None and len(parameters(entry)) != len(tensors):
             self._refuse(entry, f"{ENTRY} has {len(parameters(entry))} parameters, expected {', '.join(tensors)}")
@@ -146,8 +147,9 @@ class _Checker:
         if node.args.vararg or node.args.kwarg:
             self._refuse(node, "parameters must be named")
         for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None and not isinstance(default, ast.Constant):
-                self._refuse(default, "a default must be a constant: no state may outlive a call")
+            number = default.operand if isinstance(default, ast.UnaryOp) else default
+            if number is not None and not isinstance(number, ast.Constant):
+                self._refuse(number, "a default must be a constant: no state may outlive a call")
 
     def _decorator_arguments(self, decorator: ast.Call) -> None:
         for node in ast.walk(decorator):
