@@ -124,3 +124,15 @@ def test_a_second_search_takes_its_verdicts_from_the_cache(run: Run) -> None:
 def test_other_processes_evaluate_it(run: Run, executor: str) -> None:
     found = search(run, "--run-dir", "run", "--executor", executor, "--evaluations", "6")
     assert max(figures(found["kernel"]).values()) > 1
+
+
+def test_what_only_simulated_machines_have_is_refused_with_the_reason(run: Run) -> None:
+    search(run, "--run-dir", "run")
+    for command, reason in {
+        "compare run/best.words run/best.words --workload product.yaml": "abacus does not record what kernels do",
+        "explore product.yaml --sweep FAILS=0,3 --folder points": "wooden states no area",
+        "search product.yaml --confirm rtl": "--confirm rtl needs a simulated accelerator",
+    }.items():
+        done = CliRunner().invoke(autocomp, command.split())
+        assert done.exit_code == 3
+        assert reason in done.output

@@ -188,7 +188,8 @@ def _base(
     if base.area is None:
         raise ConfigError(
             f"{base.name} states no area to weigh {base.objective.unit} against",
-            hint='declare it, as in: area = DIM * DIM : "multiply-accumulate units";',
+            hint='state it in the description, as in `area = DIM * DIM : "multiply-accumulate units";`, '
+            "or as the attribute `area` of a target of your own",
         )
     for name in sweep:
         if name not in base.parameters:
