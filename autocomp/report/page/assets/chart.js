@@ -2,11 +2,12 @@
 const HIT = 18; // pixels
 const PLOT = { font: "11px system-ui, sans-serif", across: 52, up: 30 }; // pixels that a tick needs on each axis
 
-const linear = (low, high) => ({
+// Ticks of a scale of counts are `whole` numbers.
+const linear = (low, high, whole = false) => ({
   low, high, log: false,
   ticks: (most) => {
     const rough = (high - low) / most || 1;
-    const power = 10 ** Math.floor(Math.log10(rough));
+    const power = Math.max(10 ** Math.floor(Math.log10(rough)), whole ? 1 : 0);
     const number = (step) => Math.floor(high / step) - Math.ceil(low / step) + 1;
     const step = [1, 2, 5, 10, 20].map((factor) => factor * power).find((size) => number(size) <= most);
     return Array.from({ length: number(step) }, (_, index) => (Math.ceil(low / step) + index) * step);
