@@ -133,6 +133,28 @@ def test_an_unknown_index_falls_back_to_the_whole_memory() -> None:
     assert len(written) == 1
 
 
+def test_bytes_that_follow_one_another_are_a_row_of_a_move() -> None:
+    accelerator = isa.parse("""accelerator packed {
+      memory dram { kind: dram; }
+      memory rows { rows: 64; row: i16[8]; }
+      address at { field row = 5..0; memory rows; }
+      unit load { kind: transfer_in; }
+      instruction load(dst: at, src: dram*, lines: int 1..4, blocks: int 1..4, apart: int) on load {
+        semantics {
+          for y < lines, x < blocks, c < 8: rows[dst.row + y * blocks + x][c] = src.i16[y * apart + 2 * (8 * x + c)];
+        }
+        timing { rows: lines; }
+      }
+    }""")
+    (read,) = (region for region in regions_of(accelerator, "load") if not region.write)
+    machine = Interpreter(accelerator)
+    frame = _Frame(
+        machine, accelerator.instructions[0], {"dst": 0, "src": pointer(0), "lines": 3, "blocks": 2, "apart": 64}
+    )
+    assert [(frame.value(dim.count), frame.value(dim.stride)) for dim in read.dims] == [(3, 64)]
+    assert frame.value(read.bytes) == 2 * 8 * 2
+
+
 def test_what_a_chain_of_fused_sums_starts_from_is_read() -> None:
     machine = isa.parse(
         "accelerator m { memory dram { kind: dram; } memory s { rows: 8; row: f32[4]; }"

@@ -136,7 +136,22 @@ def _upper_limit(condition: Expression, loops: Loops) -> tuple[str, Expression] 
 def derive(accelerator: Accelerator, instruction: Instruction) -> tuple[Region, ...]:
     """All regions of an instruction, reads and writes, without repetitions."""
     regions, _ = _of_block(accelerator, instruction.body, _Context())
-    return tuple(_merge(regions))
+    return tuple(_stretched(region, instruction.timing.get("rows")) for region in _merge(regions))
+
+
+def _stretched(region: Region, rows: Expression | None) -> Region:
+    """The region with the dimensions that go on where its bytes in DRAM end as a part of these, if what is left are the
+    `rows` that the move states."""
+    if region.bytes is None or rows is None:
+        return region
+    dims, length = list(region.dims), region.bytes
+    while (dim := next((dim for dim in dims if dim.stride == length), None)) is not None:
+        dims.remove(dim)
+        length = algebra.multiply(dim.count, length)
+    left = [dim.count for dim in dims]
+    return (
+        replace(region, dims=tuple(dims), bytes=length) if left == ([] if rows == algebra.ONE else [rows]) else region
+    )
 
 
 def effects(
