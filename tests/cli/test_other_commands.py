@@ -123,7 +123,7 @@ def test_all_mistakes_of_a_description_have_places_in_json(autocomp: Command) ->
     assert result.exit_code == 4
     errors = json.loads(result.stdout)["errors"]
     assert [(error["line"], error["column"]) for error in errors] == [(2, 13)]
-    assert errors[0]["message"] == "no name named 'B'"
+    assert errors[0]["message"] == "no constant, operand or variable named 'B'"
 
 
 def test_a_check_explains_roles_tiles_and_the_peak(autocomp: Command) -> None:
