@@ -8,9 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import yaml
 
 from autocomp.drafting.manual import Page, citation_fault
 from autocomp.errors import AutocompError, ConfigError
@@ -25,7 +22,7 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.targets.simulator.start.check import check_idioms
 from autocomp.targets.simulator.target import SimulatorTarget
-from autocomp.workload.load import parse as parse_workload
+from autocomp.workload import stated
 from autocomp.workload.model import Workload
 from autocomp.yaml_text import read_yaml
 
@@ -36,9 +33,18 @@ FORM_FIELDS = ("dtype", "result", "layout", "scale")
 
 
 @dataclass(frozen=True)
+class End:
+    """One end of the range of an unknown parameter: the machine with that value, or the error that it ends in."""
+
+    parameter: str
+    value: Number
+    machine: Accelerator | AutocompError
+
+
+@dataclass(frozen=True)
 class Moved:
-    """A parameter that nobody knows: the cycles of the multiplication at both ends of its range and as drafted; None
-    where the kernel does not hold there."""
+    """A parameter that nobody knows: the cycles of a kernel at both ends of its range and as drafted; None where the
+    kernel does not hold there."""
 
     name: str
     low: Number
@@ -56,13 +62,15 @@ class Moved:
 
 @dataclass(frozen=True)
 class Checked:
-    """The outcome of the checks. `tested` are instructions by what ran them; `cycles` those of the multiplication."""
+    """The outcome of the checks. `tested` are instructions by what ran them, `cycles` those of the multiplication.
+    `ends` come in pairs, the low one first."""
 
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     machine: Accelerator | None = None
     tested: tuple[tuple[str, str], ...] = ()
     cycles: Number | None = None
+    ends: tuple[End, ...] = ()
     moved: tuple[Moved, ...] = ()
 
 
@@ -75,9 +83,15 @@ def check_draft(text: str, pages: Sequence[Page], name: str) -> Checked:
         check_idioms(machine)
     except AutocompError as error:
         return Checked((str(error),))
-    faults = [*_unfounded(text, pages, name), *_impossible(machine, text, name)]
+    ends = tuple(_ends(machine, text, name))
+    impossible = (
+        f"param {end.parameter} is unknown to {end.value}, and with that the description fails: {end.machine}"
+        for end in ends
+        if isinstance(end.machine, AutocompError)
+    )
+    faults = [*_unfounded(text, pages, name), *impossible]
     try:
-        workload, partial = (_multiplication(text, rows) for rows in (EXTENT, PARTIAL))
+        workload, partial = (stated(multiplication(text, "draft", rows)) for rows in (EXTENT, PARTIAL))
         start = SimulatorTarget(machine).starting_kernel(workload)
         cycles = _cycles(machine, workload, start)
         _cycles(machine, partial, SimulatorTarget(machine).starting_kernel(partial))
@@ -85,12 +99,12 @@ def check_draft(text: str, pages: Sequence[Page], name: str) -> Checked:
         return Checked((*faults, f"no correct matrix multiplication comes of the draft: {error}"), machine=machine)
     tested = tuple(_tested(machine, start))
     untested = [i.name for i in machine.instructions if i.name not in dict(tested)]
-    moved = tuple(_moved(machine, text, name, workload, start, cycles))
+    moved = weighed(ends, workload, start, cycles)
     doubts = [
         *(f"{warning}" for warning in advice(machine)),
         *(f"instruction {name}: nothing ran it; try it by hand" for name in untested),
     ]
-    return Checked(tuple(faults), tuple(doubts), machine, tested, cycles, moved)
+    return Checked(tuple(faults), tuple(doubts), machine, tested, cycles, ends, moved)
 
 
 def _unfounded(text: str, pages: Sequence[Page], name: str) -> Iterator[str]:
@@ -105,28 +119,29 @@ def _unfounded(text: str, pages: Sequence[Page], name: str) -> Iterator[str]:
                 yield f"line {line}: {fact.kind} {fact.name}: {fault}"
 
 
-def _impossible(machine: Accelerator, text: str, name: str) -> Iterator[str]:
-    """Ends of unknown ranges at which the description does not hold."""
-    for parameter, ends in machine.unknowns.items():
-        for value in ends:
+def _ends(machine: Accelerator, text: str, name: str) -> Iterator[End]:
+    for parameter, values in machine.unknowns.items():
+        for value in values:
             try:
-                isa.lower(isa.parse(text, name, {parameter: value}))
+                varied = isa.parse(text, name, {parameter: value})
+                isa.lower(varied)
+                yield End(parameter, value, varied)
             except AutocompError as error:
-                yield f"param {parameter} is unknown to {value}, and with that the description fails: {error}"
+                yield End(parameter, value, error)
 
 
-def _multiplication(text: str, rows: int) -> Workload:
-    """The multiplication that a draft is tried with, in the form that its line `// gemm: {…}` states.
+def multiplication(text: str, accelerator: str, rows: int = EXTENT) -> dict[str, object]:
+    """The multiplication that a draft is tried with as a workload's mapping, in the form that its line `// gemm: {…}`
+    states. `accelerator` names the machine.
 
     Raises ConfigError for a form that no workload has.
     """
-    stated = FORM.search(text)
-    form: object = {} if stated is None else read_yaml(stated["fields"], "the line `// gemm: {…}`")[0]
+    line = FORM.search(text)
+    form: object = {} if line is None else read_yaml(line["fields"], "the line `// gemm: {…}`")[0]
     if not isinstance(form, dict) or not form.keys() <= set(FORM_FIELDS):
         raise ConfigError(f"the line `// gemm: {{…}}` states other fields than {', '.join(FORM_FIELDS)}")
     dims = {"I": rows, "J": EXTENT, "K": EXTENT}
-    document = {"operation": "gemm", "accelerator": "draft", "dims": dims, **form}
-    return parse_workload(yaml.safe_dump(document), Path("draft.yaml"))
+    return {"operation": "gemm", "accelerator": accelerator, "dims": dims, **form}
 
 
 def _cycles(machine: Accelerator, workload: Workload, text: str) -> Number:
@@ -150,14 +165,19 @@ def _tested(machine: Accelerator, start: str) -> Iterator[tuple[str, str]]:
             yield instruction.name, "alone: it runs; its results are as drafted"
 
 
-def _moved(
-    machine: Accelerator, text: str, name: str, workload: Workload, start: str, drafted: Number
-) -> Iterator[Moved]:
-    for parameter, (low, high) in machine.unknowns.items():
-        ends: list[Number | None] = []
-        for value in (low, high):
-            try:
-                ends.append(_cycles(isa.parse(text, name, {parameter: value}), workload, start))
-            except AutocompError:
-                ends.append(None)
-        yield Moved(parameter, low, high, ends[0], drafted, ends[1])
+def weighed(ends: Sequence[End], workload: Workload, kernel: str, cycles: Number) -> tuple[Moved, ...]:
+    """The cycles of a correct kernel at both ends of the range of each unknown figure."""
+    pairs = zip(ends[::2], ends[1::2], strict=True)
+    return tuple(
+        Moved(low.parameter, low.value, high.value, _at(low, workload, kernel), cycles, _at(high, workload, kernel))
+        for low, high in pairs
+    )
+
+
+def _at(end: End, workload: Workload, kernel: str) -> Number | None:
+    if isinstance(end.machine, AutocompError):
+        return None
+    try:
+        return _cycles(end.machine, workload, kernel)
+    except AutocompError:
+        return None

@@ -16,7 +16,8 @@ from autocomp.drafting.manual import Page, check_size
 from autocomp.errors import IsaError, ModelError
 from autocomp.targets.fences import without_thoughts
 from autocomp.targets.planning import Usage
-from autocomp.targets.simulator.isa.timing import reference_table
+from autocomp.targets.simulator.isa.timing import KINDS, ROLES, reference_table
+from autocomp.targets.simulator.start.idioms import GEMM_HOLES
 
 SHOWN = ("idiom ", "role: wait")  # what the description that a model is shown has to have
 MOST_FAULTS = 20  # that one question tells of
@@ -83,6 +84,9 @@ def _opening(manuals: Sequence[Page], name: str, templates: Path | None) -> list
     values = {
         "example": _example(),
         "timing": list(reference_table()),
+        "kinds": KINDS,
+        "roles": ROLES,
+        "holes": GEMM_HOLES,
         "name": name,
         "pages": manuals,
     }

@@ -10,6 +10,11 @@ at the first try, tokens and price.
 
 replays the answers in `answers/`, which were written by hand as a capable model would. Prints the cycles of the first
 answer, of the one after feedback, and of the rules agent after as many evaluations as --evaluations.
+
+    python -m benchmarks.models --draft README.md
+
+runs `autocomp isa draft` on the README of ucb-bar/gemmini, with a capable model's recorded answers in `drafts/`, and
+prints its report.
 """
 
 from __future__ import annotations
@@ -34,6 +39,7 @@ from benchmarks.endpoint import Body, Reply, completion, endpoint
 
 HERE = Path(__file__).resolve().parents[2]
 ANSWERS = Path(__file__).parent / "answers"
+DRAFTS = Path(__file__).parent / "drafts" / "gemmini"
 WORKLOADS = (
     *("gemm_512", "gemm_256x256x256", "gemm_100x70x30", "gemm_17x33x65", "gemm_bias_relu"),
     *("conv_14_256", "conv_padded", "conv_strided", "tiny_gemm", "gemm_vta"),
@@ -128,6 +134,19 @@ def row(folder: Path, evaluations: int) -> Iterator[str]:
         yield f"{rules.best:,}"
 
 
+def draft(manual: Path) -> None:
+    """A machine drafted from its manual by recorded answers, checked and searched."""
+    left = [f"````isa\n{file.read_text(encoding='utf-8')}````" for file in sorted(DRAFTS.glob("*.isa"))]
+
+    def answer(body: Body) -> Reply:
+        return completion(left.pop(0)) if left else Reply("{}", status=400)
+
+    with tempfile.TemporaryDirectory() as place, endpoint(answer, ["recorded"]) as (spec,):
+        command = [sys.executable, "-m", "autocomp", "isa", "draft", manual.resolve(), "-o", "drafted.isa", "--plain"]
+        own = {**os.environ, "AUTOCOMP_CACHE": place}
+        subprocess.run([*command, "--planner-model", spec], cwd=place, env=own, check=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", help="openai:MODEL[@BASE_URL]")
@@ -136,11 +155,14 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=200_000, help="of each search")
     parser.add_argument("--evaluations", type=int, default=20, help="of each search")
     parser.add_argument("--recorded", action="store_true", help="replay the recorded answers")
+    parser.add_argument("--draft", type=Path, metavar="MANUAL", help="the manual that the recorded drafts are of")
     arguments = parser.parse_args()
-    if arguments.recorded:
+    if arguments.draft:
+        draft(arguments.draft)
+    elif arguments.recorded:
         replay(arguments.evaluations)
     elif arguments.model is None or arguments.base is None:
-        parser.error("give a model and --base, or --recorded")
+        parser.error("give a model and --base, --recorded or --draft")
     else:
         compare(arguments.model, arguments.base.resolve(), arguments.workloads, arguments.tokens, arguments.evaluations)
 

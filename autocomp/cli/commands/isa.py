@@ -185,6 +185,13 @@ def _check_machine(accelerator: Accelerator) -> None:
     show_default=True,
     help="Ask the model for at most this many answers.",
 )
+@click.option(
+    "--evaluations",
+    type=click.IntRange(min=0),
+    default=60,
+    show_default=True,
+    help="Search on a draft that holds, with at most this many evaluations; 0: no search.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the question; the same seed repeats it.")
 @click.option("--tokens", type=click.IntRange(min=0), default=None, help="Stop after this many tokens of the models.")
 @click.option("--money", type=click.FloatRange(min=0), default=None, help="Stop when their tokens have cost this much.")
@@ -194,6 +201,7 @@ def draft(
     manuals: tuple[Path, ...],
     out: Path,
     rounds: int,
+    evaluations: int,
     seed: int,
     tokens: int | None,
     money: float | None,
@@ -204,13 +212,13 @@ def draft(
     """Have a model draft the description of a machine from its MANUALs: PDF, Markdown, HTML, headers or text.
 
     Every fact must cite words of a manual, and each citation is looked up. The draft is checked, and a matrix
-    multiplication is built and judged; faults go back to the model. The command ends with a list of questions for a
-    person.
+    multiplication is built and judged; faults go back to the model. A search by rules then looks for a fast one. The
+    command ends with a list of questions for a person.
     """
     from autocomp.agents.factory import make_ensemble
     from autocomp.agents.llm import Ledger
     from autocomp.agents.llm.planner import templates_of
-    from autocomp.cli.drafting import draft_document, print_draft
+    from autocomp.cli.drafting import draft_document, print_draft, search_draft
     from autocomp.data import write_output
     from autocomp.drafting.draft import draft as drafted
     from autocomp.drafting.manual import read_manual
@@ -227,10 +235,11 @@ def draft(
     ensemble = make_ensemble(agents, Ledger(tokens, money))
     outcome = drafted(ensemble, pages, out.stem, rounds, note, seed, templates_of(agents))
     write_output(out, outcome.text)
+    searched = search_draft(outcome, out, evaluations)
     if as_json:
-        print_json(draft_document(outcome, out))
+        print_json(draft_document(outcome, out, searched))
     else:
-        print_draft(outcome, out, plain)
+        print_draft(outcome, out, searched, plain)
     if outcome.checked.faults:
         raise IsaError(
             f"the draft in {out} has faults after {outcome.rounds} rounds",

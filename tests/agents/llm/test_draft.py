@@ -10,11 +10,12 @@ import pytest
 from autocomp.drafting.check import check_draft
 from autocomp.drafting.draft import located
 from autocomp.drafting.manual import read_manual
+from benchmarks.models.__main__ import DRAFTS
 
 from .conftest import Run, ScriptedServer, completion
 
 VTA = Path(__file__).parent / "manuals" / "vta"
-DRAFT = ("isa", "draft", str(VTA / "manual.md"), "-o", "vta.isa")
+DRAFT = ("isa", "draft", str(VTA / "manual.md"), "-o", "vta.isa", "--evaluations", "0")
 
 
 def answer(number: int) -> str:
@@ -123,3 +124,11 @@ def test_the_description_is_found_in_an_answer() -> None:
     text = "// Two lines.\n// Above.\naccelerator a {\n  idiom i() {\n    ``` ```\n  }\n}"
     assert located(f"<think>accelerator x {{\n}}</think>\n```isa\n{text}\n```\nDone: accelerator.") == text + "\n"
     assert located("no machine here") is None
+
+
+@pytest.mark.long
+def test_a_draft_from_a_public_readme_holds() -> None:
+    manual = read_manual(VTA.parent / "gemmini" / "README.md")
+    outcome = check_draft((DRAFTS / "1.isa").read_text(encoding="utf-8"), manual, "gemmini")
+    assert outcome.faults == ()
+    assert {moved.name for moved in outcome.moved if moved.swing > 0.05} == {"MEM_LATENCY", "ARRAY_LATENCY", "BUS"}

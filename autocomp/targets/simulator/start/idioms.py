@@ -18,7 +18,7 @@ from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import TensorSpec, Workload
 
-HOLES: Mapping[str, str] = {
+GEMM_HOLES: Mapping[str, str] = {
     "A": "pointer to the tile of the left operand",
     "B": "pointer to the tile of the right operand",
     "C": "pointer to the tile of the result",
@@ -46,6 +46,9 @@ HOLES: Mapping[str, str] = {
     "size_i": "rows of the whole result",
     "size_j": "columns of the whole result",
     "size_k": "length of the whole sum; filters of a convolution",
+}
+HOLES: Mapping[str, str] = {
+    **GEMM_HOLES,
     "inp": "pointer to the images of a convolution",
     "weights": "pointer to its filters",
     "output": "pointer to its results",
