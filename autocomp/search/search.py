@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autocomp.data import write_atomically
-from autocomp.errors import CandidateFailure, KernelError
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import (
     DUPLICATE,
@@ -30,7 +29,7 @@ from autocomp.search.log.keys import key_of
 from autocomp.search.options import Options, spent_budget
 from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy
 from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_document
-from autocomp.search.verdict import failure_text
+from autocomp.search.verdict import failure_text, require_correct_start
 from autocomp.targets.evaluation import Measurement
 from autocomp.targets.planning import Peer, Plan, Replay, Usage
 from autocomp.targets.serial import from_document
@@ -208,11 +207,8 @@ class Search:
         draft = Candidate(0, 0, None, None, kernel, canonical, PENDING)
         self._effects.evaluate("evaluate", "evaluate", [draft], always=True)
         root = self._effects.judged(draft)
-        if not root.correct:
-            error = KernelError if root.outcome == "failed check" else CandidateFailure
-            look = f"look at it with: autocomp run {self._folder.kernel_path(kernel)} --workload ..."
-            remedy = self._problem.agents.target.remedy(self._problem.agents.workload)
-            raise error(f"the starting kernel is not correct ({root.outcome}): {root.message}", hint=remedy or look)
+        look = f"look at it with: autocomp run {self._folder.kernel_path(kernel)} --workload ..."
+        require_correct_start(root, self._problem.agents.target, self._problem.agents.workload, look)
         self._effects.record_candidate("candidate", root)
         return root
 

@@ -233,4 +233,4 @@ def strategy_of(request: Request) -> Strategy:
 def starting_kernel(workload: Workload, target: Target) -> str:
     """The user's own kernel, else the target's. Raises ConfigError if neither exists."""
     own = workload.starting_kernel
-    return target.starting_kernel(workload) if own is None else target.completed(own)
+    return target.starting_kernel(workload) if own is None else target.completed(own, workload)

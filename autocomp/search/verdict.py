@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from autocomp.errors import CandidateFailure, ConfigError, KernelError
 from autocomp.search.candidate import CORRECT, FAILED, PLAUSIBLE, Candidate
 from autocomp.targets.evaluation import Evaluation, Stage
+from autocomp.targets.protocol import Target
+from autocomp.workload.model import Workload
 
 UNMEASURED = "the kernel passed and was not measured"
 
@@ -20,6 +23,21 @@ def with_verdict(candidate: Candidate, evaluation: Evaluation, stages: Sequence[
         return replace(candidate, outcome=outcome, evaluation=evaluation)
     stage, message = (failure.stage, failure.message) if failure else (stages[0].name, UNMEASURED)
     return replace(candidate, outcome=f"{FAILED}{stage}", message=message, evaluation=evaluation)
+
+
+def require_correct_start(root: Candidate, target: Target, workload: Workload, look: str | None = None) -> None:
+    """Raise KernelError or CandidateFailure if the starting kernel is not correct, with the target's advice or `look`
+    as the hint; ConfigError if it passed and the target has no device to measure it on."""
+    if root.correct:
+        return
+    if root.message == UNMEASURED:
+        raise ConfigError(
+            f"the starting kernel passed all stages, and {target.name} does not measure it",
+            hint="a search needs a device that measures; `autocomp run KERNEL --workload ...` judges without one",
+        )
+    error = KernelError if root.outcome == "failed check" else CandidateFailure
+    message = f"the starting kernel is not correct ({root.outcome}): {root.message}"
+    raise error(message, hint=target.remedy(workload) or look)
 
 
 def failure_text(candidate: Candidate) -> str:

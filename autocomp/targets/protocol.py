@@ -283,7 +283,7 @@ class Target(ABC):
         known."""
         return None
 
-    def completed(self, kernel: str) -> str:
+    def completed(self, kernel: str, workload: Workload) -> str:
         """A user's own starting kernel with what its harness did for it elsewhere. Other texts stay."""
         return kernel
 

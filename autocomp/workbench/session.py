@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autocomp.data import write_atomically
-from autocomp.errors import CandidateFailure, ConfigError, KernelError, RunFolderError
+from autocomp.errors import CandidateFailure, ConfigError, RunFolderError
 from autocomp.search.budget import Budget
 from autocomp.search.candidate import PENDING, Candidate, History, Step
 from autocomp.search.effects import Effects
@@ -22,6 +22,7 @@ from autocomp.search.search import SearchResult
 from autocomp.search.session import granted_options, judge_of, judge_seed, starting_kernel
 from autocomp.search.strategies import CONVERSATION, OUTSIDE
 from autocomp.search.targets import EvaluationTarget
+from autocomp.search.verdict import require_correct_start
 from autocomp.targets.planning import Plan
 from autocomp.targets.serial import from_document
 
@@ -184,10 +185,7 @@ class Session:
         draft = Candidate(0, 0, None, None, self.folder.store_kernel(text), fingerprint, PENDING)
         self._effects.evaluate("evaluate", "evaluate", [draft], always=True)
         root = self._effects.judged(draft)
-        if not root.correct:
-            error = KernelError if root.outcome == "failed check" else CandidateFailure
-            remedy = self.request.target.remedy(self.request.workload)
-            raise error(f"the starting kernel is not correct ({root.outcome}): {root.message}", hint=remedy)
+        require_correct_start(root, self.request.target, self.request.workload)
         self._effects.record_candidate("candidate", root)
         return History(root)
 

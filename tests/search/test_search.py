@@ -165,6 +165,11 @@ def test_a_wrong_starting_kernel_is_refused_with_the_reason(toy: Toy, kernel: st
         Toy(toy.folder, toy.options, starting_kernel=kernel).run()
 
 
+def test_a_search_without_measurements_is_refused(toy: Toy) -> None:
+    with pytest.raises(ConfigError, match="passed all stages, and toy does not measure it"):
+        Toy(toy.folder, toy.options, starting_kernel="naive untimed").run()
+
+
 @pytest.mark.parametrize(
     "change", [{"beam": 0}, {"dropout": 1.0}, {"patience": 0}, {"seconds": -1.0}, {"evaluations": 0}]
 )

@@ -56,7 +56,8 @@ STAGES = (
 
 @dataclass(frozen=True)
 class ToyEvaluator(Evaluator):
-    """`broken`, `wrong` and `lucky` fail a stage; `crash` kills the process, `raise` is a fault of the evaluator."""
+    """`broken`, `wrong` and `lucky` fail a stage; `crash` kills the process, `raise` is a fault of the evaluator;
+    `untimed` passes and is not measured."""
 
     delay: float = 0.0
     log: Path | None = None
@@ -90,7 +91,7 @@ class ToyEvaluator(Evaluator):
         return Evaluation(
             stages=verdicts,
             objective=Objective("cycles"),
-            measurement=None if failed == "check" else Measurement(cycles_of(kernel)),
+            measurement=None if failed == "check" or "untimed" in words else Measurement(cycles_of(kernel)),
             bound=Bound(BOUND, "toy", {"compute": BOUND, "memory": 10}),
             evidence=Evidence({"utilisation": 0.5}, {"execute": {"Busy": 1, "Idle": 2}}, {"local": (1, 2)}),
         )

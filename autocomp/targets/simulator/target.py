@@ -123,7 +123,7 @@ class SimulatorTarget(Target):
     def pursuing(self, objective: str) -> SimulatorTarget:
         return SimulatorTarget(self.accelerator, self.overrides, objective)
 
-    def completed(self, kernel: str) -> str:
+    def completed(self, kernel: str, workload: Workload) -> str:
         return fenced(kernel, self.accelerator)
 
     def starting_kernel(self, workload: Workload) -> str:

@@ -20,7 +20,8 @@ class TritonPython(Language):
     entry = "solution"
 
     def check(self, kernel: str, workload: Workload, source: str = "kernel") -> None:
-        check_module(parse(kernel, source), [tensor.name for tensor in workload.tensors], source)
+        tensors = [tensor.name for tensor in workload.tensors]
+        check_module(parse(kernel, source), tensors, source, computes=workload.host == "compute")
 
     def signature(self, workload: Workload) -> str:
         return f"def {self.entry}({', '.join(tensor.name for tensor in workload.tensors)}):"

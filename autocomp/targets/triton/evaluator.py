@@ -24,7 +24,7 @@ from autocomp.targets.evaluation import (
 )
 from autocomp.targets.protocol import Evaluator
 from autocomp.targets.triton.connection import Host, ask
-from autocomp.targets.triton.language import check_module, parse
+from autocomp.targets.triton.dialect import TritonPython
 from autocomp.workload import require_trusted
 from autocomp.workload.model import Workload
 
@@ -103,7 +103,7 @@ class TritonEvaluator(Evaluator):
 
     def _fault(self, kernel: str) -> KernelError | None:
         try:
-            check_module(parse(kernel, self.source), [tensor.name for tensor in self.workload.tensors], self.source)
+            TritonPython().check(kernel, self.workload, self.source)
         except KernelError as error:
             return error
         return None
@@ -122,6 +122,7 @@ def task_of(workload: Workload) -> dict[str, Any]:
         "options": options,
         "dtypes": list(dtypes),
         "sizes": [dict(size) for size in sizes],
+        "host": workload.host,
     }
 
 
@@ -137,6 +138,7 @@ def _custom_task(workload: Workload) -> dict[str, Any]:
         "operation": workload.operation,
         "dims": {},
         "dtype": workload.outputs[0].dtype,
+        "host": workload.host,
         "custom": {
             "reference": workload.reference_text,
             "name": named,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autocomp.targets.protocol import Focus, Knowledge
+from autocomp.targets.triton.language.allowed import COMPUTING
 from autocomp.targets.triton.rewrites.registry import REWRITES
 from autocomp.targets.triton.roofline import Peaks
 from autocomp.workload.model import Workload
@@ -19,6 +20,11 @@ values, and must give the same bits for the same inputs. Lower times are better;
 within the noise do not count.
 """
 
+_COMPUTING = f"""\
+- This workload lets the host compute: it may also call PyTorch on tensors, and its time counts. Allowed are arithmetic,
+  `@`, and as functions of `torch` or methods: {", ".join(sorted(COMPUTING))}.
+"""
+
 _LANGUAGE = """\
 One Python module. `{signature}` gets the inputs, then the outputs, all contiguous tensors on the device; it writes the
 outputs and returns nothing. All arithmetic on elements happens in functions with `@triton.jit` that it launches.
@@ -26,14 +32,15 @@ outputs and returns nothing. All arithmetic on elements happens in functions wit
   `triton.tools.tensor_descriptor`. At module level only imports, functions, and constants.
 - The host may ask for shapes and strides, allocate with `torch.empty` or `torch.zeros`, make views and descriptors, and
   launch. It may not compute on elements, keep anything between calls, catch exceptions, or assign to attributes.
-- The module must be right for all sizes, also those that no tile divides: mask loads and stores, or launch another
-  kernel for shapes that a fast one does not fit."""
+{computing}- The module must be right for all sizes, also those that no tile divides: mask loads and stores, or
+  launch another kernel for shapes that a fast one does not fit."""
 
 
 def knowledge(workload: Workload, greeting: Mapping[str, Any], peaks: Peaks | None, focus: Focus) -> Knowledge:
     """The sections of a prompt."""
     names = ", ".join(tensor.name for tensor in workload.tensors)
-    language = _LANGUAGE.format(signature=f"def solution({names})")
+    computing = _COMPUTING if workload.host == "compute" else ""
+    language = _LANGUAGE.format(signature=f"def solution({names})", computing=computing)
     operation = OPERATIONS.get(workload.operation)
     if operation is not None:
         language += f"\n\nThe operation: {operation.doc}."

@@ -159,10 +159,15 @@ class TritonTarget(Target):
             return traced_kernel(self._traced(workload)["graph"], outputs, wide=floats == {"float32"})
         return starting_kernel(workload.operation, workload.dims, workload.options)
 
-    def completed(self, kernel: str) -> str:
-        return adopted(kernel)
+    def completed(self, kernel: str, workload: Workload) -> str:
+        return adopted(kernel, computes=workload.host == "compute")
 
     def evaluator(self, workload: Workload, source: str = "kernel.py") -> TritonEvaluator:
+        if workload.host == "data_dependent":
+            raise ConfigError(
+                "host: data_dependent: the host of a GPU kernel reads no results",
+                hint="`host: compute` lets it call PyTorch's functions on tensors",
+            )
         return TritonEvaluator(
             self.host, workload, self.has_device, self.parameters, source, bound=self.bound(workload)
         )

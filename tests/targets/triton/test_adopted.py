@@ -44,6 +44,20 @@ def test_a_tensor_that_is_returned_becomes_the_one_that_is_written() -> None:
     check_module(parse(text), ["x", "y"])
 
 
+def test_what_a_computing_host_returns_is_copied() -> None:
+    text = adopted(
+        RETURNING.replace("    return y", "    if flat.numel() > 9:\n        return y.sum()\n    return y"), True
+    )
+    assert text.splitlines()[-5:] == [
+        "    if flat.numel() > 9:",
+        "        result.copy_(y.sum())",
+        "        return",
+        "    result.copy_(y.to(x.dtype).view(x.shape))",
+        "    return",
+    ]
+    check_module(parse(text), ["x", "y"], computes=True)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("torch", reason="the extra `triton` is not installed")
 pytest.importorskip("triton", reason="the extra `triton` is not installed")
 
+from autocomp.errors import ConfigError  # noqa: E402
 from autocomp.targets.evaluation import Evaluation  # noqa: E402
 from autocomp.targets.triton.connection import pool_of  # noqa: E402
 from autocomp.targets.triton.language import parse  # noqa: E402
@@ -74,6 +75,18 @@ def test_the_judge_refuses_a_cheat_with_its_reason(interpreter: TritonTarget, ch
     assert found.failure is not None
     assert found.failure.stage == cheat.stage
     assert cheat.reason in found.failure.message
+
+
+def test_the_judge_lets_the_host_compute_where_the_workload_does(interpreter: TritonTarget) -> None:
+    start = interpreter.starting_kernel(load("softmax"))
+    kernel = start.replace("def solution(x, y):\n", "def solution(x, y):\n    x = x.clone()\n")
+    assert kernel != start
+    assert judge(interpreter, "softmax", kernel, host="compute").failure is None
+    refused = judge(interpreter, "softmax", kernel).failure
+    assert refused is not None
+    assert refused.stage == "check"
+    with pytest.raises(ConfigError, match="host: data_dependent"):
+        judge(interpreter, "softmax", kernel, host="data_dependent")
 
 
 def test_a_candidate_needs_no_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,27 @@ def refusal(text: str) -> str:
     return str(caught.value)
 
 
+COMPUTING = COPY.replace(
+    "    copy[", "    x = (x @ x.t()).repeat(1, 1)[:4]\n    y.copy_(torch.where(x > 0, x, 0.0).mean())\n    copy["
+)
+COMPUTING = f"import torch\n{COMPUTING}"
+
+
+def test_the_host_computes_only_where_the_workload_lets_it() -> None:
+    check_module(parse(COMPUTING), ["x", "y"], computes=True)
+    assert "call of '(x @ x.t()).repeat' on the host: it may compute the answer" in refusal(COMPUTING)
+    assert "`host: compute` in the workload lets it" in refusal(COMPUTING)
+
+
+@pytest.mark.parametrize(
+    "call", ["torch.rand(4)", "torch.load('x')", "torch.compile(x)", "x.data_ptr()", "x.cpu()", "torch.cuda.Stream()"]
+)
+def test_a_host_that_computes_may_still_not_reach_out(call: str) -> None:
+    text = COMPUTING.replace("x = (x @ x.t())", f"x = {call}")
+    with pytest.raises(KernelError, match=r"does not have it|is not allowed|may compute"):
+        check_module(parse(text), ["x", "y"], computes=True)
+
+
 def test_the_corpus_has_at_least_40_cheats() -> None:
     assert len(cheats()) >= 40
 

@@ -56,6 +56,20 @@ HOST_FUNCTIONS = frozenset(
     }
 )
 VIEWS = frozenset({"view", "t", "transpose", "permute", "unsqueeze", "squeeze", "expand"})
+# What a host that may compute (`host: compute` in a workload) also calls: PyTorch's functions and methods on elements.
+# None of them draws random numbers, changes PyTorch's settings, or reads a file.
+COMPUTING = frozenset(
+    {
+        *("abs", "add", "clamp", "cos", "div", "erf", "exp", "exp2", "log", "log2", "maximum", "minimum", "mul", "neg"),
+        *("pow", "reciprocal", "relu", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "square", "sub", "tanh", "where"),
+        *("amax", "amin", "argmax", "argmin", "cumsum", "max", "mean", "min", "prod", "sum", "var"),
+        *("log_softmax", "softmax", "addmm", "bmm", "dot", "matmul", "mm"),
+        *("bfloat16", "double", "float", "half", "int", "long", "to"),
+        *("cat", "clone", "contiguous", "copy_", "flatten", "gather", "index_select", "repeat", "repeat_interleave"),
+        *("reshape", "stack", "arange", "full", "full_like", "ones", "ones_like"),
+    }
+)
+LISTS = frozenset({"append", "pop"})
 METADATA = frozenset({"stride", "size", "dim", "numel", "element_size", "is_contiguous"})
 ATTRIBUTES = frozenset({"shape", "dtype", "device", "T", "mT", "ndim", "multi_processor_count", "is_cuda", "itemsize"})
 TORCH_TYPES = frozenset(

@@ -45,6 +45,7 @@ _EXPRESSIONS = (
     ast.keyword,
     ast.Starred,
 )
+_ON_THE_HOST = (ast.Lambda, ast.ListComp, ast.GeneratorExp)
 _REASONS: dict[type[ast.AST], str] = {
     ast.Try: "exceptions hide failures",
     ast.With: "contexts change the state of others",
@@ -59,16 +60,19 @@ _REASONS: dict[type[ast.AST], str] = {
 }
 
 
-def check_module(module: Module, tensors: Sequence[str] | None = None, source: str = "kernel") -> None:
+def check_module(
+    module: Module, tensors: Sequence[str] | None = None, source: str = "kernel", computes: bool = False
+) -> None:
     """Raise KernelError, with the place in `source`, for the first thing that the language does not have. With
-    `tensors`, the entry function must have as many parameters."""
-    _Checker(module, source).check(tensors)
+    `tensors`, the entry function must have as many parameters. With `computes` the host may compute on elements."""
+    _Checker(module, source, computes).check(tensors)
 
 
 class _Checker:
-    def __init__(self, module: Module, source: str) -> None:
+    def __init__(self, module: Module, source: str, computes: bool) -> None:
         self._module = module
         self._source = source
+        self._computes = computes
         self._imported: dict[str, str] = {}  # a name, and the dotted name that it stands for
 
     def check(self, tensors: Sequence[str] | None) -> None:
@@ -173,7 +177,7 @@ class _Checker:
                 self._refuse(node, f"{_words(node)} in a host function: {_REASONS.get(type(node), 'not allowed')}")
             if isinstance(node, ast.Lambda):
                 continue  # a grid as a function of launch parameters
-            if isinstance(node, ast.expr) and not isinstance(node, (*_EXPRESSIONS, ast.Lambda)):
+            if isinstance(node, ast.expr) and not isinstance(node, (*_EXPRESSIONS, *_ON_THE_HOST)):
                 self._refuse(node, f"{_words(node)} in a host function is not allowed")
             if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For)):
                 self._targets(node)
@@ -181,7 +185,7 @@ class _Checker:
                 self._host_call(node)
             elif isinstance(node, ast.Attribute):
                 self._host_attribute(node)
-            elif isinstance(node, (ast.BinOp, ast.AugAssign, ast.UnaryOp, ast.Compare)):
+            elif isinstance(node, (ast.BinOp, ast.AugAssign, ast.UnaryOp, ast.Compare)) and not self._computes:
                 self._arithmetic(node, tensors)
 
     def _targets(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For) -> None:
@@ -213,10 +217,14 @@ class _Checker:
             return
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         root = dotted(node.func).split(".")[0]
-        if method in allowed.VIEWS | allowed.METADATA and root not in self._imported:
+        if method in allowed.VIEWS | allowed.METADATA | allowed.LISTS and root not in self._imported:
+            return
+        if self._is_computing(node.func):
             return
         called = ast.unparse(node.func)
         why = "it may compute the answer" if root == "torch" or method else "the language does not have it"
+        if not self._computes and (method or name) in allowed.COMPUTING:
+            why += " (`host: compute` in the workload lets it)"
         self._refuse(node, f"call of {called!r} on the host: {why}", _listed(allowed.HOST_FUNCTIONS))
 
     def _host_attribute(self, node: ast.Attribute) -> None:
@@ -225,11 +233,19 @@ class _Checker:
             prefixes = {known.rsplit(".", 1)[0] for known in allowed.HOST_FUNCTIONS}
             if name in allowed.HOST_FUNCTIONS | allowed.TORCH_TYPES | prefixes or name in ("math.pi", "math.inf"):
                 return
-            if name.split(".")[-1] in allowed.GLUON_HOST or self._is_language(name):
+            if name.split(".")[-1] in allowed.GLUON_HOST or self._is_language(name) or self._is_computing(node):
                 return
             self._refuse(node, f"{name!r} is not allowed on the host", _listed(allowed.HOST_FUNCTIONS))
-        if node.attr not in allowed.ATTRIBUTES | allowed.VIEWS | allowed.METADATA:
+        known = allowed.ATTRIBUTES | allowed.VIEWS | allowed.METADATA | allowed.LISTS
+        if node.attr not in known and not self._is_computing(node):
             self._refuse(node, f"attribute {node.attr!r} is not allowed on the host", _listed(allowed.ATTRIBUTES))
+
+    def _is_computing(self, function: ast.expr) -> bool:
+        """True for PyTorch's functions and methods on elements, if the host may compute."""
+        if not (self._computes and isinstance(function, ast.Attribute) and function.attr in allowed.COMPUTING):
+            return False
+        name = dotted(function)
+        return name == f"torch.{function.attr}" or name.split(".")[0] not in self._imported
 
     def _arithmetic(
         self, node: ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.Compare, tensors: Collection[str]

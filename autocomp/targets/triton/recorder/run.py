@@ -79,11 +79,11 @@ def main() -> None:
 def record(request: Mapping[str, Any]) -> dict[str, Any]:
     """The needs of a request's kernel, the time of each launch, and the times of the phases of its loops."""
     module = parse(request["kernel"])
-    check_module(module)
+    task = Task.of(request["task"])
+    check_module(module, computes=task.host_computes)
     told = {"counters": counters(request)} if request.get("counters") else {}
     torch.cuda.set_device(torch.device(request["device"]))
     isolate(LIMITS)
-    task = Task.of(request["task"])
     solution = _imported(request["kernel"])
     tensors = _drawn(task, int(request["seed"]))
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))

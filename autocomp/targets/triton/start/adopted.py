@@ -16,10 +16,10 @@ MAKERS = ("torch.empty", "torch.empty_like", "torch.zeros")
 VIEWED = ("view", "reshape", "to")  # of what is returned: the result has its shape, and stores convert to its type
 
 
-def adopted(text: str) -> str:
+def adopted(text: str, computes: bool = False) -> str:
     """The module of a text with an entry that writes its result, if the only function that launches something returns
-    a tensor that it allocated. Other texts stay. Parameters with defaults become assignments. Tests of the arguments
-    are left out, and so is `contiguous()`, as all tensors are."""
+    a tensor that it allocated; of a host that `computes`, any tensor. Other texts stay. Parameters with defaults become
+    assignments. Tests of the arguments are left out, and so is `contiguous()`, as all tensors are."""
     try:
         module = parse(text)
     except KernelError:
@@ -27,13 +27,13 @@ def adopted(text: str) -> str:
     launching = [name for name, host in module.hosts.items() if any(True for _ in launches_in(host, name))]
     if ENTRY in module.functions or len(launching) != 1:
         return text
-    return _rewritten(module, launching[0]) or text
+    return _written(module, launching[0]) or (_copied(module, launching[0]) if computes else "") or text
 
 
-def _rewritten(module: Module, name: str) -> str:
-    """The module with its entry rewritten; empty where it is not of the form."""
-    tree = ast.parse(module.text)
-    entry = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+def _written(module: Module, name: str) -> str:
+    """The module with kernels that write into the result in place of the tensor that the entry allocated; empty where
+    it is not of the form."""
+    tree, entry = _entry_of(module, name)
     returned = [node for node in ast.walk(entry) if isinstance(node, ast.Return)]
     held = _held(returned[-1].value) if returned else ""
     stored = [n for n in ast.walk(entry) if isinstance(n, ast.Name) and n.id == held and isinstance(n.ctx, ast.Store)]
@@ -44,16 +44,37 @@ def _rewritten(module: Module, name: str) -> str:
     if not isinstance(call, ast.Call) or dotted(call.func) not in MAKERS:
         return ""
     made[0].value = ast.parse(f"{RESULT}.view({_shape(call)})", mode="eval").body
+    entry.body.remove(returned[0])
+    _LeaveOutContiguous().visit(entry)
+    return _with_result(tree, entry)
+
+
+def _copied(module: Module, name: str) -> str:
+    """The module with an entry that copies what it returned into the result; empty where it returns nothing."""
+    tree, entry = _entry_of(module, name)
+    if not any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(entry)):
+        return ""
+    _CopyReturned().visit(entry)
+    return _with_result(tree, entry)
+
+
+def _entry_of(module: Module, name: str) -> tuple[ast.Module, ast.FunctionDef]:
+    """A fresh tree of the module, and its function of a name."""
+    tree = ast.parse(module.text)
+    return tree, next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+
+
+def _with_result(tree: ast.Module, entry: ast.FunctionDef) -> str:
+    """The module's text with the entry under its name, given the inputs and the result."""
     names = [argument.arg for argument in entry.args.args]
     given = len(names) - len(entry.args.defaults)
     defaults = [
         ast.Assign([ast.Name(name, ast.Store())], value)
         for name, value in zip(names[given:], entry.args.defaults, strict=True)
     ]
-    entry.body = [*defaults, *(node for node in entry.body[:-1] if not isinstance(node, ast.Assert))]
+    entry.body = [*defaults, *(node for node in entry.body if not isinstance(node, ast.Assert))]
     entry.name, entry.returns = ENTRY, None
     entry.args = ast.arguments([], [ast.arg(name) for name in (*names[:given], RESULT)], None, [], [], None, [])
-    _LeaveOutContiguous().visit(entry)
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
@@ -75,3 +96,13 @@ class _LeaveOutContiguous(ast.NodeTransformer):
         self.generic_visit(node)
         is_one = isinstance(node.func, ast.Attribute) and node.func.attr == "contiguous" and not node.args
         return node.func.value if is_one and isinstance(node.func, ast.Attribute) else node
+
+
+class _CopyReturned(ast.NodeTransformer):
+    """Writes `result.copy_(x)` and `return` in place of `return x`."""
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        if node.value is None:
+            return [node]
+        copy = ast.Call(ast.Attribute(ast.Name(RESULT, ast.Load()), "copy_", ast.Load()), [node.value], [])
+        return [ast.Expr(copy), ast.Return(None)]

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -79,6 +79,7 @@ class _Server:
     def __init__(self, device: str) -> None:
         self._device = torch.device(device)
         self._solution: Callable[..., Any] | None = None
+        self._watch: Callable[[], AbstractContextManager[Any]] = OnlyMemory
         self._sets: dict[str, Tensors] = {}
         if self._device.type == "cpu":
             let_interpreter_pass()
@@ -89,6 +90,7 @@ class _Server:
         do = request["do"]
         if do == "load":
             self._load(request["kernel"])
+            self._watch = nullcontext if request["computes"] else OnlyMemory
             return {}
         if do == "compile":
             return self._compile(request["tensors"])
@@ -119,12 +121,12 @@ class _Server:
     def _call(self, *tensors: torch.Tensor) -> None:
         if self._solution is None:
             raise RuntimeError("no kernel is loaded")
-        with OnlyMemory():
+        with self._watch():
             self._solution(*tensors)
 
     def _compile(self, described: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Compile what a call with such tensors launches, without launching it."""
-        tensors = [torch.empty(t["shape"], dtype=TYPES[t["dtype"]], device=self._device) for t in described]
+        tensors = [torch.zeros(t["shape"], dtype=TYPES[t["dtype"]], device=self._device) for t in described]
         compiled: list[Any] = []
         self._prepare()
         with compiling_only(compiled):

@@ -28,6 +28,11 @@ class Task:
     dtypes: tuple[str, ...] = ()
     sizes: tuple[Mapping[str, int], ...] = ()
     custom: str = ""  # of a user's own operation: its tensors and its reference, as JSON
+    host: str = "control"  # "compute" where the kernel's host may call PyTorch's operators on elements
+
+    @property
+    def host_computes(self) -> bool:
+        return self.host == "compute"
 
     @property
     def definition(self) -> Operation:
@@ -50,6 +55,7 @@ class Task:
             tuple(document.get("dtypes", ())),
             tuple(dict(size) for size in document.get("sizes", ())),
             json.dumps(custom, sort_keys=True) if custom else "",
+            document.get("host", "control"),
         )
 
 

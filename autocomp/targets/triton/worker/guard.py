@@ -1,4 +1,4 @@
-"""The PyTorch operations allowed to a running candidate: memory and views of it, nothing that computes on elements."""
+"""The PyTorch operations allowed to a running candidate unless its host may compute: memory and views of it."""
 
 from __future__ import annotations
 

@@ -50,8 +50,9 @@ class CandidateProcess:
         self._process.kill()
         self._process.join()
 
-    def load(self, kernel: str, seconds: float) -> None:
-        self._ask({"do": "load", "kernel": kernel}, seconds)
+    def load(self, kernel: str, computes: bool, seconds: float) -> None:
+        """Import a kernel, whose host may call PyTorch's operators on elements if it `computes`."""
+        self._ask({"do": "load", "kernel": kernel, "computes": computes}, seconds)
 
     def compile(self, tensors: Sequence[Mapping[str, Any]], seconds: float) -> dict[str, Any]:
         return self._ask({"do": "compile", "tensors": list(tensors)}, seconds)

@@ -201,7 +201,7 @@ class _Judgement:
         """The candidate process with the kernel loaded, started when it is first needed."""
         if self._process is None:
             self._process = CandidateProcess(self._referee.device, CPU_LIMITS)
-            self._process.load(self._kernel, COMPILE_SECONDS)
+            self._process.load(self._kernel, self._task.host_computes, COMPILE_SECONDS)
         return self._process
 
     @property

@@ -69,9 +69,10 @@ class Worker:
             return self._judge(params)
         if method == "beside":
             referee = Referee(self._device, _effort(params), self._arenas)
+            task = Task.of(params["task"])
             for kernel in params["kernels"]:
-                check_module(parse(kernel))
-            times = referee.beside(Task.of(params["task"]), params["kernels"], params["seed"], params["rounds"])
+                check_module(parse(kernel), computes=task.host_computes)
+            times = referee.beside(task, params["kernels"], params["seed"], params["rounds"])
             return {"measurements": times}
         if method == "trace":
             from autocomp.targets.triton.worker.custom import custom_operation
@@ -102,9 +103,11 @@ class Worker:
         return {"protocol": PROTOCOL, **describe(self._device)}
 
     def _judge(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        check_module(parse(params["kernel"]))  # whoever asks, nothing unchecked is imported here
+        task = Task.of(params["task"])
+        # Whoever asks, nothing unchecked is imported here.
+        check_module(parse(params["kernel"]), computes=task.host_computes)
         referee = Referee(self._device, _effort(params), self._arenas)
-        return referee.judge(Task.of(params["task"]), params["kernel"], params["phases"], params["seed"])
+        return referee.judge(task, params["kernel"], params["phases"], params["seed"])
 
 
 def _effort(params: Mapping[str, Any]) -> Effort:

@@ -27,8 +27,8 @@ LIMITS = {"file_bytes": 256 << 20, "cpu_seconds": 600, "network": 0}
 
 def main() -> None:
     request = json.loads(sys.stdin.read())
-    check_module(parse(request["kernel"]))
     task, device, seed = Task.of(request["task"]), str(request["device"]), int(request["seed"])
+    check_module(parse(request["kernel"]), computes=task.host_computes)
     torch.cuda.set_device(torch.device(device))
     torch.zeros(1, device=device)  # makes the context, in which the tool reaches this process through the network
     isolate(LIMITS)
