@@ -69,7 +69,6 @@ class Host:
         self._library.autocomp_command_count.restype = ctypes.c_size_t
         self._library.autocomp_memory_at.restype = ctypes.c_size_t
         self._accelerator = accelerator
-        self._tables = isa.lower(accelerator)
 
     def call(
         self,
@@ -88,7 +87,7 @@ class Host:
         """
         given = [arrays[tensor.name] for tensor in tensors]
         addresses = {name: int(array.ctypes.data) for name, array in arrays.items()}
-        recorded = _Replay(self._accelerator, self._tables, {t.name: arrays[t.name] for t in tensors}, addresses)
+        recorded = Replay(self._accelerator, {t.name: arrays[t.name] for t in tensors}, addresses)
         failed: list[Exception] = []
 
         def wait() -> None:
@@ -132,14 +131,16 @@ class _Tensor:
     first: int  # its address where the commands were recorded
 
 
-class _Replay:
-    """All that was done since the call began, as a program that does it once more from the memory as it was then."""
+class Replay:
+    """Recorded command words, run on the simulator: what was done since a call began, as a program that does it once
+    more from the memory as it was then.
 
-    def __init__(
-        self, accelerator: Accelerator, tables: isa.MachineTables, arrays: Arrays, addresses: Mapping[str, int]
-    ) -> None:
+    The arrays change as they do the memory. `addresses` are theirs where the commands were recorded.
+    """
+
+    def __init__(self, accelerator: Accelerator, arrays: Arrays, addresses: Mapping[str, int]) -> None:
         self._accelerator = accelerator
-        self._tables = tables
+        self._tables = isa.lower(accelerator)
         self._words = command_words(accelerator)
         self._tensors: list[_Tensor] = []
         self._initial: dict[str, npt.NDArray[Any]] = {}
@@ -155,9 +156,10 @@ class _Replay:
         self._initial[name] = array.copy()
         self._seen[name] = array.copy()
 
-    def run(self, words: Sequence[int], memories: Iterable[npt.NDArray[Any]]) -> None:
+    def run(self, words: Sequence[int], memories: Iterable[npt.NDArray[Any]] = ()) -> None:
         """Issue the host's writes since the last wait, then these commands; memory is then as the machine leaves it.
-        `memories` are arrays of the kernel, which stay where they are."""
+        `memories` are arrays of the kernel, which stay where they are. Raises KernelError for what the simulator
+        refuses."""
         known = {tensor.first for tensor in self._tensors}
         for array in memories:
             if int(array.ctypes.data) not in known:
@@ -215,12 +217,6 @@ class _Replay:
             if 0 <= address - tensor.first < tensor.array.nbytes:
                 return (number << POINTER_SHIFT) + address - tensor.first
         raise KernelError(f"a command has the address {address:#x}, which is outside all tensors of the function")
-
-
-def replay(accelerator: Accelerator, arrays: Arrays, words: Sequence[int], addresses: Mapping[str, int]) -> None:
-    """Run recorded command words on the simulator, which change the arrays as they do the memory. `addresses` are those
-    of the tensors where the commands were recorded. Raises KernelError where the simulator refuses the commands."""
-    _Replay(accelerator, isa.lower(accelerator), arrays, addresses).run(words, ())
 
 
 def _bits(array: npt.NDArray[Any]) -> Any:

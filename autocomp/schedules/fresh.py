@@ -39,7 +39,7 @@ def fresh_record(
     request = Request(
         workload,
         target,
-        menu_file.load([workload.operation]).for_operation(workload.operation),
+        menu_file.for_target((), workload, target),
         Agents(),
         SHORT.replace(evaluations=evaluations, seed=seed),
         precedents=precedents_for(workload, target, PRECEDENTS, warn, roots),
