@@ -115,3 +115,9 @@ def test_the_nearest_schedule_neither_runs_nor_becomes_c(adapted: Answer, layer:
     for use in (match.run, lambda _: match.to_c()):
         with pytest.raises(ConfigError, match=r"is for other sizes and assumes .*'activation': 'relu'"):
             use(_arrays(layer))
+
+
+def test_operations_of_ones_own_are_adapted_too() -> None:
+    asked = workloads.as_trusted(workloads.load("tiny_add"), True)
+    answer = lookup_or_adapt(asked, evaluations=1, keep=False)
+    assert answer.origin == "adapted"

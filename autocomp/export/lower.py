@@ -14,6 +14,7 @@ from autocomp.errors import KernelError, Place
 from autocomp.export.arguments import guarded, variables_of
 from autocomp.export.conversions import explicit, signature, signature_of_issue
 from autocomp.export.forms import Forms, issue_name
+from autocomp.export.subscripts import flattened
 from autocomp.schedules.arguments import binary32
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.checking.calls import BUILTINS
@@ -75,6 +76,7 @@ def lower(
         pointers[function.name] = _pointers(function)
     signatures = {issue_name(accelerator, i.name): signature_of_issue(i) for i in accelerator.instructions}
     signatures |= {function.name: signature(function, accelerator.types) for function in [*routines, *functions]}
+    functions = [flattened(function, known) for function in functions]
     functions = [explicit(function, known, accelerator.types, signatures) for function in functions]
     result = replace(kernel, functions=tuple(functions), source="")
     names = {node.name for node in walk(result) if isinstance(node, ast.Name)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,7 @@ def _guarded(method: Callable[..., Any], lock: threading.Lock, kind: type[Except
             except AutocompError as fault:
                 raise kind(str(fault)) from fault
 
+    call.__doc__ = inspect.cleandoc(method.__doc__ or "")
     return call
 
 

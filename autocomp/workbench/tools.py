@@ -160,8 +160,9 @@ class Tools:
 
     def transformations(self, kernel: Kernel) -> list[dict[str, Any]]:
         """Exact rewrites that apply to a kernel, with parameters and either the value that they were seen to lead to,
-        or the estimated saving. Free."""
+        or the estimated saving. The first of each name says what it is about. Other parameters may fit too. Free."""
         text = self._text(kernel)
+        about = {option.transformation: " ".join(option.guidance.split()) for option in self._target.options()}
         rows: list[dict[str, Any]] = []
         for name in self._target.transformations.names:
             try:
@@ -172,7 +173,8 @@ class Tools:
                     rows.append({**entry, **_promise(proposal)})
             except NotApplicable:
                 continue
-        return sorted(rows, key=self._rank)
+        ordered = sorted(rows, key=self._rank)
+        return [{**row, "about": about.pop(row["name"])} if row["name"] in about else row for row in ordered]
 
     def _rank(self, entry: dict[str, Any]) -> tuple[bool, float]:
         """Values that were seen come first, the best of them ahead."""

@@ -107,7 +107,7 @@ def _steps(records: bytes) -> Iterator[Step]:
 
 
 def _recorded(answer: autocomp.Answer, folder: Path) -> bytes:
-    """What the program on RISC-V writes: the addresses of its tensors, then its records."""
+    """The output of the program on RISC-V: the addresses of its tensors, then its records."""
     files = answer.to_c("machine.h")
     for file, text in files.items():
         (folder / file).parent.mkdir(exist_ok=True)

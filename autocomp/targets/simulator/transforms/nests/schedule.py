@@ -57,6 +57,11 @@ class ChooseSchedule(Transformation):
     blocks are balanced, and the cost of partial tiles decides among them.
     Watch for: results have to stay in local memory until their reduction is complete; two panels of an operand that
     is loaded ahead must fit at a time.
+    Parameters: `tile` has elements of a dimension in a tile, `block` tiles of it in a block; `order` are the loops over
+    blocks and `inner` those inside one, outermost first; `level` is how many loops over blocks are around the panel of
+    an operand that is loaded at a time; `width` tiles go in one move; tiles of operands `ahead` are loaded during the
+    products before, `early` of them before the last (`lead`: in the first step); `deferred`: results are stored during
+    the next block; `kept`: the right operand stays in the array; `short_first`: partial tiles come first.
     """
     example = """
     for (int i = 0; i < 32; i++)               for (int step = 0; step < 64; step++)
@@ -247,9 +252,9 @@ def _reason(version: _Version, item: Ranked) -> str:
 def _decided(given: Raised, schedule: Schedule) -> str:
     if not given.given:
         return f"{_words(as_data(schedule)['block'])} tiles a block"
-    before = as_data(given.schedule)
-    changed = {name: value for name, value in as_data(schedule).items() if value != before.get(name)}
-    return "; ".join(f"{name} {_words(value)}" for name, value in changed.items())
+    before, after = as_data(given.schedule), as_data(schedule)
+    changed = [f"{name} {_words(value)}" for name, value in after.items() if value != before.get(name)]
+    return "; ".join([*changed, *(f"without {name}" for name in before if name not in after)])
 
 
 def _words(value: object) -> str:
