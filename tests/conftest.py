@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from autocomp.collector import collect_rarely
+from autocomp.search.executors.local import IMPORTED_ONCE
 from autocomp.targets import registry
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
+    """The workers of all tests are forked from one server, which imports what most of them need."""
     collect_rarely()
+    IMPORTED_ONCE.append("autocomp.targets.simulator.target")
 
 
 def pytest_unconfigure() -> None:

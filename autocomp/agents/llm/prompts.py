@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,7 +95,8 @@ def render_prompt(
 def render_template(name: str, values: Mapping[str, Any], templates: Path | None = None) -> str:
     """One template with its values. Raises ConfigError where it does not render."""
     try:
-        return _environment(templates).get_template(f"{name}.j2").render(values).strip() + "\n"
+        environment = _shipped() if templates is None else _environment((templates, SHIPPED))
+        return environment.get_template(f"{name}.j2").render(values).strip() + "\n"
     except jinja2.TemplateError as error:
         raise _template_error(error, name, templates) from error
     except Exception as error:  # of a template's own expressions
@@ -162,9 +164,14 @@ def _named(head: str, context: Context) -> str:
     return re.sub(rf"\b{re.escape(language.entry)}\b", lambda _: own, head, count=1)
 
 
-def _environment(templates: Path | None) -> jinja2.Environment:
+@lru_cache(maxsize=1)
+def _shipped() -> jinja2.Environment:
+    """The templates that ship, which never change while a process runs: each is compiled once."""
+    return _environment((SHIPPED,))
+
+
+def _environment(folders: Sequence[Path]) -> jinja2.Environment:
     """Jinja's sandbox: templates may come from other people, and must not run code."""
-    folders = [folder for folder in (templates, SHIPPED) if folder is not None]
     environment = ImmutableSandboxedEnvironment(
         loader=jinja2.FunctionLoader(lambda name: _template(name, folders)),
         undefined=jinja2.StrictUndefined,

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autocomp.errors import ConfigError
+from autocomp.remember import remembered
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.model import Accelerator
 
 LATENCIES = (0.5, 3.0)  # of the memory, as multiples of what the description says
 
 
-def usual_conditions(accelerator: Accelerator) -> dict[str, Accelerator]:
+@remembered
+def usual_conditions(accelerator: Accelerator) -> Mapping[str, Accelerator]:
     """By name, what a kernel may meet where it is used: half and three times the memory's latency, and a host that
     executes one instruction a cycle, with the other costs that the description states. Only what differs from the
     machine itself."""

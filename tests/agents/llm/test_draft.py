@@ -59,16 +59,17 @@ def test_a_draft_that_never_holds_is_kept_and_fails(command: Run, server: Script
 
 
 def test_a_repeated_draft_asks_nobody(command: Run, server: ScriptedServer) -> None:
-    server.script(completion(fenced(answer(2))))
-    assert command(*DRAFT, "--planner-model", server.spec)[0] == 0
-    Path("vta.isa").unlink()
-    assert command(*DRAFT, "--planner-model", server.spec)[0] == 0
+    server.script(completion(fenced(answer(1))))
+    for _ in range(2):
+        assert "has faults after 1 rounds" in command(*DRAFT, "--rounds", "1", "--planner-model", server.spec)[2]
+        assert Path("vta.isa").read_text() == answer(1)
+        Path("vta.isa").unlink()
     assert len(server.requests) == 1
 
 
 def test_the_question_holds_manual_language_and_example(command: Run, server: ScriptedServer) -> None:
-    server.script(completion(fenced(answer(2))))
-    command(*DRAFT, "--planner-model", server.spec)
+    server.script(completion("I cannot do that."))
+    command(*DRAFT, "--rounds", "1", "--planner-model", server.spec)
     for part in ("# manual.md", "The AXI port moves 8 bytes a cycle", "accelerator tiny {", "| unit | entries |"):
         assert part in server.requests[0].prompt
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from autocomp.targets.simulator.isa.algebra import substitute
-from autocomp.targets.simulator.isa.derived.ranges import Range, ranges_of
+from autocomp.targets.simulator.isa.derived.ranges import FALSE, ranges_of
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.tree import AddressField, Expression, Name, Number, Require
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -54,4 +54,4 @@ def refuses(
     """True if a requirement does not hold once parts of it have these values, whatever the others are."""
     ranges = ranges_of(accelerator, instruction)
     required = [statement.condition for statement in instruction.body if isinstance(statement, Require)]
-    return any(ranges.of(substitute(condition, value)) == Range(0, 0) for condition in required)
+    return any(ranges.of(substitute(condition, value)) == FALSE for condition in required)

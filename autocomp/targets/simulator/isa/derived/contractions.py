@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa.algebra import children, names_in
 from autocomp.targets.simulator.isa.derived.analysis import Analysis
-from autocomp.targets.simulator.isa.derived.ranges import Range, Ranges, ranges_of
+from autocomp.targets.simulator.isa.derived.ranges import FALSE, Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES
 from autocomp.targets.simulator.isa.tree import Binary, Call, Conditional, Expression, Number, Sum
@@ -49,8 +50,9 @@ class Contraction:
 @remembered
 def contractions(accelerator: Accelerator) -> tuple[Contraction, ...]:
     """Every instruction that multiplies elements of memories with each other and sums."""
-    analyses = ((i, Analysis(accelerator, i)) for i in accelerator.instructions)
-    return tuple(_contraction(accelerator, i, analysis) for i, analysis in analyses if analysis.kind == "contraction")
+    roles = instruction_roles(accelerator)
+    multiplying = [i for i in accelerator.instructions if roles[i.name].kind == "contraction"]
+    return tuple(_contraction(accelerator, i, Analysis(accelerator, i)) for i in multiplying)
 
 
 def contraction_tile(accelerator: Accelerator) -> Tile | None:
@@ -146,7 +148,7 @@ def _over_paths(counted: list[tuple[Path, float]], ranges: Ranges, conditions: i
     value = ranges.of(undecided)
     sides = []
     for wanted in (True, False):
-        if value == Range(0, 0) if wanted else (value.low > 0 or value.high < 0):
+        if value == FALSE if wanted else value.holds:
             continue
         kept = [(p, n) for p, n in counted if (undecided, not wanted) not in p]
         rest = [(tuple(part for part in p if part[0] != undecided), n) for p, n in kept]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa.algebra import walk
 from autocomp.targets.simulator.isa.derived.contractions import busy_points, contractions, products_of
-from autocomp.targets.simulator.isa.derived.ranges import Range, Ranges, ranges_of
+from autocomp.targets.simulator.isa.derived.ranges import FALSE, Ranges, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.tree import Call, Conditional, Element, Expression, Number
@@ -107,4 +107,4 @@ def _cycles(accelerator: Accelerator, instruction: Instruction, way: _Way, rate:
 
 def _possible(ranges: Ranges, condition: Expression, wanted: bool) -> bool:
     interval = ranges.of(condition)
-    return interval != Range(0, 0) if wanted else not (interval.low > 0 or interval.high < 0)
+    return interval != FALSE if wanted else not interval.holds

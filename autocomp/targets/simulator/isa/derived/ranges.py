@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
@@ -25,8 +26,7 @@ from autocomp.targets.simulator.isa.tree import (
 )
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """All numbers from `low` to `high`, both included; infinite where nothing is known."""
 
     low: float
@@ -36,12 +36,20 @@ class Range:
     def known(self) -> bool:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
+    @property
+    def holds(self) -> bool:
+        """True if no number in it is 0, which as a condition is false."""
+        return self.low > 0 or self.high < 0
+
     def join(self, other: Range) -> Range:
         return Range(min(self.low, other.low), max(self.high, other.high))
 
 
 ANY = Range(-math.inf, math.inf)
 TRUTH = Range(0, 1)
+TRUE = Range(1, 1)
+FALSE = Range(0, 0)
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 @dataclass(frozen=True)
@@ -58,19 +66,19 @@ class Ranges:
             return Range(expression.value, expression.value)
         if isinstance(expression, Name):
             return self.names.get(expression.name, ANY)
+        if isinstance(expression, Binary):
+            return _binary(expression.operator, self.of(expression.left), self.of(expression.right))
         if isinstance(expression, StateField):
             return self.fields.get((expression.state, expression.field), ANY)
         if isinstance(expression, AddressField):
             return TRUTH if expression.field == "none" else ANY
         if isinstance(expression, Unary):
             return _unary(expression.operator, self.of(expression.operand))
-        if isinstance(expression, Binary):
-            return _binary(expression.operator, self.of(expression.left), self.of(expression.right))
         if isinstance(expression, Conditional):
             condition = self.of(expression.condition)
-            if condition.low > 0 or condition.high < 0:
+            if condition.holds:
                 return self.of(expression.then)
-            if condition == Range(0, 0):
+            if condition == FALSE:
                 return self.of(expression.otherwise)
             return self.of(expression.then).join(self.of(expression.otherwise))
         if isinstance(expression, Call):
@@ -151,27 +159,28 @@ def _binary(symbol: str, left: Range, right: Range) -> Range:
 
 
 def _truth(symbol: str, left: Range, right: Range) -> Range:
-    always = {
-        "<": left.high < right.low,
-        "<=": left.high <= right.low,
-        ">": left.low > right.high,
-        ">=": left.low >= right.high,
-        "==": left == right and left.low == left.high,
-        "!=": left.high < right.low or left.low > right.high,
-        "&&": (left.low > 0 or left.high < 0) and (right.low > 0 or right.high < 0),
-        "||": left.low > 0 or left.high < 0 or right.low > 0 or right.high < 0,
-    }
-    never = {
-        "<": left.low >= right.high,
-        "<=": left.low > right.high,
-        ">": left.high <= right.low,
-        ">=": left.high < right.low,
-        "==": left.high < right.low or left.low > right.high,
-        "!=": left == right and left.low == left.high,
-        "&&": Range(0, 0) in (left, right),
-        "||": (left, right) == (Range(0, 0), Range(0, 0)),
-    }
-    return Range(1, 1) if always[symbol] else Range(0, 0) if never[symbol] else TRUTH
+    if symbol == "&&":
+        always, never = left.holds and right.holds, FALSE in (left, right)
+    elif symbol == "||":
+        always, never = left.holds or right.holds, left == right == FALSE
+    else:
+        always, never = _always(symbol, left, right), _always(_OPPOSITE[symbol], left, right)
+    return TRUE if always else FALSE if never else TRUTH
+
+
+def _always(comparison: str, left: Range, right: Range) -> bool:
+    """True if a comparison holds for all numbers of two ranges."""
+    if comparison == "<":
+        return left.high < right.low
+    if comparison == "<=":
+        return left.high <= right.low
+    if comparison == ">":
+        return left.low > right.high
+    if comparison == ">=":
+        return left.low >= right.high
+    if comparison == "==":
+        return left == right and left.low == left.high
+    return left.high < right.low or left.low > right.high
 
 
 def _call(function: str, arguments: list[Range]) -> Range:
