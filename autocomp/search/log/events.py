@@ -7,6 +7,7 @@ candidates that came before them, so that no candidate is its own ancestor.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
@@ -238,33 +239,35 @@ class Other(TypedDict):
     t: Amount
 
 
-_MODELS: Mapping[str, TypeAdapter[Any]] = {
-    kind: TypeAdapter(model)
-    for kind, model in {
-        "grant": Grant,
-        "entropy": Entropy,
-        "replay": Replay,
-        "select": Select,
-        "plan": Planned,
-        "code": Coded,
-        "repair": Coded,
-        "charge": Charge,
-        "turn": Turn,
-        "tools": Called,
-        "evaluate": Evaluated,
-        "prove": Evaluated,
-        "measure": Measured,
-        "candidate": CandidateEvent,
-        "verdict": CandidateEvent,
-        "step": StepEvent,
-        "cache": CacheEvent,
-        "expired": Expired,
-        "routine": Routine,
-        "condition": Condition,
-        "stop": Stopped,
-    }.items()
+_MODELS: Mapping[str, type] = {
+    "grant": Grant,
+    "entropy": Entropy,
+    "replay": Replay,
+    "select": Select,
+    "plan": Planned,
+    "code": Coded,
+    "repair": Coded,
+    "charge": Charge,
+    "turn": Turn,
+    "tools": Called,
+    "evaluate": Evaluated,
+    "prove": Evaluated,
+    "measure": Measured,
+    "candidate": CandidateEvent,
+    "verdict": CandidateEvent,
+    "step": StepEvent,
+    "cache": CacheEvent,
+    "expired": Expired,
+    "routine": Routine,
+    "condition": Condition,
+    "stop": Stopped,
 }
-_OTHER: TypeAdapter[Any] = TypeAdapter(Other)
+
+
+@cache
+def _adapter(model: type) -> TypeAdapter[Any]:
+    """Made when the first event of a model is read: most commands read none."""
+    return TypeAdapter(model)
 
 
 class EventError(Exception):
@@ -283,7 +286,7 @@ def parse_event(line: bytes) -> dict[str, Any]:
         raise ValueError("not an object with a kind")
     kind, key = event["kind"], event.get("key")
     try:
-        _MODELS.get(kind, _OTHER).validate_python(event)
+        _adapter(_MODELS.get(kind, Other)).validate_python(event)
     except ValidationError as error:
         raise EventError(event, _fault(error)) from None
     if key is not None and not is_key(kind, str(key)):

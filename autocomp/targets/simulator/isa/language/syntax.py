@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import cast
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from autocomp import lalr
 from autocomp.data import closest
 from autocomp.errors import IsaError, Place
 from autocomp.grammar import parser_of
+from autocomp.lalr import LalrParser
 
 SyntaxTree = Tree[Token]
 
@@ -48,6 +51,11 @@ _SYMBOLS = {"&&", "||", "|", "&", "^", "?"}
 @lru_cache(maxsize=1)
 def _parser() -> Lark:
     return parser_of("autocomp.targets.simulator.isa.language", propagate_positions=True, maybe_placeholders=False)
+
+
+@lru_cache(maxsize=1)
+def _fast_parser() -> LalrParser:
+    return LalrParser(_parser())
 
 
 class FollowUpError(IsaError):
@@ -167,7 +175,10 @@ def _declaration_around(text: str, position: int | None) -> tuple[int, int] | No
 @lru_cache(maxsize=4)
 def _tree(text: str) -> SyntaxTree:
     """The tree of a text, which nobody changes: one description is often read with several parameter sets."""
-    return _parser().parse(text)
+    try:
+        return cast(SyntaxTree, _fast_parser().parse_text(text))
+    except (lalr.UnexpectedToken, UnexpectedInput):
+        return _parser().parse(text)  # which says more of what is wrong
 
 
 def _check_depth(source: Source, tree: SyntaxTree) -> None:

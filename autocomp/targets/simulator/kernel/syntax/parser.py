@@ -12,10 +12,10 @@ from lark import Transformer
 
 from autocomp.errors import KernelError, Place
 from autocomp.grammar import parser_of
+from autocomp.lalr import LalrParser, UnexpectedToken
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.comments import attach_comments
 from autocomp.targets.simulator.kernel.syntax.globals import at_their_uses
-from autocomp.targets.simulator.kernel.syntax.lalr import LalrParser, UnexpectedToken
 from autocomp.targets.simulator.kernel.syntax.lexer import (
     MAX_DEPTH,
     UNSUPPORTED,

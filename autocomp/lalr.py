@@ -1,17 +1,18 @@
 """A parsing loop over the LALR tables that lark makes of a grammar.
 
-lark's own loop hashes a rule for each reduction and wants tokens that are strings with attributes; this one looks one
-action up and moves on, which is several times faster.
+lark's own loop hashes a rule for each reduction, wants tokens that are strings with attributes, and calls a builder for
+each node that is its only child. This one looks one action up and moves on, which is several times faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from lark import Lark
 from lark.grammar import Rule
+from lark.lexer import LexerThread
 from lark.parsers.lalr_analysis import Shift
 
 END = "$END"
@@ -44,6 +45,7 @@ class LalrParser:
                 if not _is_terminal(symbol):
                     gotos.setdefault(symbol, {})[state] = target
         reductions = {rule: _reduction(rule, build, gotos) for rule, build in tables.callbacks.items()}
+        self._lexer = lark.parser.lexer
         self._rows: dict[int, dict[str, _Action]] = {
             state: {
                 symbol: target if action is Shift else reductions[target]
@@ -55,8 +57,16 @@ class LalrParser:
 
     def parse(self, tokens: Iterable[Any]) -> Any:
         """The result of the callbacks on tokens, whose `type` names a terminal. Raises UnexpectedToken."""
+        return self._parsed(tokens, [self._first])
+
+    def parse_text(self, text: str) -> Any:
+        """The same for a text, which lark's lexer cuts into the tokens that may stand where they are met. Raises
+        UnexpectedToken, and what that lexer raises."""
+        states = [self._first]
+        return self._parsed(LexerThread.from_text(self._lexer, text).lex(_Met(states)), states)
+
+    def _parsed(self, tokens: Iterable[Any], states: list[int]) -> Any:
         rows, last = self._rows, self._last
-        states: list[int] = [self._first]
         values: list[Any] = []
         for token in chain(tokens, (None,)):
             kind = END if token is None else token.type
@@ -69,12 +79,15 @@ class LalrParser:
                 if action is None:
                     raise UnexpectedToken(token, self._expected(states))
                 size, build, goto = action  # type: ignore[misc]
-                if build is not None:
+                if build is None:
+                    states[-1] = goto[states[-2]]
+                elif size:
                     values[-size:] = (build(values[-size:]),)
                     del states[-size:]
                     states.append(goto[states[-1]])
                 else:
-                    states[-1] = goto[states[-2]]
+                    values.append(build([]))
+                    states.append(goto[states[-1]])
                 if states[-1] == last:
                     return values[0]
         raise AssertionError("the end of the text is an error or reaches the last state")
@@ -89,9 +102,20 @@ class LalrParser:
             if action is None or isinstance(action, int):
                 return action is not None
             size, _, goto = action
-            del states[-size:]
+            del states[len(states) - size :]
             states.append(goto[states[-1]])
         return True
+
+
+class _Met:
+    """Where a parser stands, as lark's lexers ask for it."""
+
+    def __init__(self, states: Sequence[int]) -> None:
+        self._states = states
+
+    @property
+    def position(self) -> int:
+        return self._states[-1]
 
 
 def _is_terminal(symbol: str) -> bool:
@@ -99,9 +123,8 @@ def _is_terminal(symbol: str) -> bool:
 
 
 def _reduction(rule: Rule, build: _Build, gotos: Mapping[str, dict[int, int]]) -> _Reduction:
-    """The number of a rule's children (at least one: lark writes optional parts out). Then the builder of their node
-    (None where the node is the only child), and the state that follows by the state in front of them."""
-    child = rule.expansion[0]
-    hidden = child.name.startswith("_") or getattr(child, "filter_out", False)
+    """The number of a rule's children, the builder of their node (None where the node is the only child), and the state
+    that follows by the state in front of them."""
+    hidden = any(child.name.startswith("_") or getattr(child, "filter_out", False) for child in rule.expansion)
     passes = len(rule.expansion) == 1 and rule.options.expand1 and not rule.alias and not hidden
     return len(rule.expansion), None if passes else build, gotos.get(rule.origin.name, {})
