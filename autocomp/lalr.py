@@ -63,7 +63,8 @@ class LalrParser:
         """The same for a text, which lark's lexer cuts into the tokens that may stand where they are met. Raises
         UnexpectedToken, and what that lexer raises."""
         states = [self._first]
-        return self._parsed(LexerThread.from_text(self._lexer, text).lex(_Met(states)), states)
+        tokens = LexerThread.from_text(self._lexer, text).lex(_Met(states))  # type: ignore[no-untyped-call]
+        return self._parsed(tokens, states)
 
     def _parsed(self, tokens: Iterable[Any], states: list[int]) -> Any:
         rows, last = self._rows, self._last
