@@ -27,7 +27,7 @@ MARK = "partial"  # in the names of these cases
 MOST_CYCLES = 200_000
 BANK, ACC_BANK, DIM = 4096, 512, 16  # rows of a scratchpad bank and of an accumulator bank; side of the array
 # Cases of each mechanism; its first letter is the group.
-COUNTS = {"a": 190, "b": 150, "c": 80, "d": 170, "e": 100, "f": 90, "i": 80, "iturned": 40, "isums": 30}
+COUNTS = {"a": 190, "b": 150, "c": 80, "d": 170, "e": 100, "emeet": 40, "f": 90, "i": 80, "iturned": 40, "isums": 30}
 NO_POOL: Mapping[str, int] = dict.fromkeys(
     ("pool_stride", "pool_size", "pool_out_dim", "porows", "pocols", "orows", "ocols", "upad", "lpad"), 0
 )
@@ -161,6 +161,27 @@ def overlaps(a: Author) -> str:
         a.pair(n * 16, BANK * 2 + n * 16, f"acc:{n * 16}", rows, depth, DIM)
         a.move("mvout", a.address(16 + n), f"acc:{ACC_BANK + n % 4 * 64}", wide, rows)
     return f"{count} moves in of {rows} x {cols}, pairs of depth {depth} and moves out of {wide} columns side by side"
+
+
+def completions(a: Author) -> str:
+    """Short moves that complete while configurations of the array do, and a move in that waits for one of them."""
+    a.config_ld(0, a.draw.choice((16, 30, 100)))
+    a.config_st(a.draw.choice((8, 16, 100)))
+    sizes = [a.draw.randint(1, 7) for _ in range(a.draw.choice((2, 3, 4)))]
+    outward = a.draw.choice((True, True, False))
+    for n, rows in enumerate(sizes):
+        target = f"acc:{n * 16}" if outward and a.draw.random() < 0.5 else f"sp:{n * 16}"
+        a.move("mvout" if outward else "mvin", a.address(n), target, a.draw.randint(1, 6), rows)
+    for _ in range(count := a.draw.choice((2, 3, 4, 6))):
+        stride = a.draw.randint(1, 20)
+        a.body.append(
+            f"config_ex dataflow=OS act=0 shift=0 acc_scale=1 a_stride={stride} c_stride=1 a_transpose=0 b_transpose=0 "
+            "set_only_strides=0"
+        )
+    a.move("mvin", a.address(8), f"sp:{a.draw.randrange(len(sizes)) * 16}", a.size(), DIM)
+    a.move("mvout", a.address(9), f"acc:{ACC_BANK}", 3, a.size())
+    moves = f"moves {'out' if outward else 'in'} of {', '.join(map(str, sizes))} rows"
+    return f"{moves} that complete beside {count} configurations of the array"
 
 
 def dependences(a: Author) -> str:
@@ -299,6 +320,7 @@ WRITERS: Mapping[str, Callable[[Author], str]] = {
     "c": chains,
     "d": moves_out,
     "e": overlaps,
+    "emeet": completions,
     "f": dependences,
     "i": loops,
     "iturned": turned_loops,

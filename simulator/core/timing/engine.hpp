@@ -20,6 +20,7 @@ namespace autocomp::timing {
 struct Completion {
   int64_t ready = 0;  // first cycle in which it may complete
   int32_t slot = -1;
+  int32_t tracker = 0;  // of those that are ready in a unit, the one in its lowest tracker goes first
 };
 
 // What a unit did in a cycle; in any other cycle it did nothing.
@@ -77,9 +78,9 @@ class Context {
     progress = true;
   }
   // The command's last step is done; it completes in cycle `ready` or when the arbiter lets it.
-  void complete(int32_t slot, int64_t ready) {
+  void complete(int32_t slot, int64_t ready, int32_t tracker = 0) {
     const size_t unit = unit_of[static_cast<size_t>(slot)];
-    pools[unit].completing.push({ready + settings.units[unit].completion, slot});
+    pools[unit].completing.push({ready + settings.units[unit].completion, slot, tracker});
     ++completing;
     progress = true;
   }
@@ -94,6 +95,7 @@ class Context {
       archive.ring(pool.completing, [&](Completion& completion) {
         archive.cycle(completion.ready);
         archive.slot(completion.slot);
+        archive.value(completion.tracker);
       });
       archive.value(pool.live);
     }

@@ -302,8 +302,13 @@ void Front::retire() {
     priority = context_.settings.units[u].priority;
   }
   if (best == nullptr) return;
-  free_slot(best->completing.front().slot);
-  best->completing.pop();
+  Ring<Completion>& waiting = best->completing;
+  size_t first = 0;
+  for (size_t i = 1; i < waiting.size() && waiting[i].ready <= context_.now; ++i)
+    if (waiting[i].tracker < waiting[first].tracker) first = i;
+  std::swap(waiting.front(), waiting[first]);
+  free_slot(waiting.front().slot);
+  waiting.pop();
   --context_.completing;
 }
 

@@ -2,7 +2,6 @@
 // and keeps a tracker for each command from its first row to its completion.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "units/fifo.hpp"
@@ -40,7 +39,13 @@ class Controller {
   // The command completes with the last of its rows for which this is called.
   void row_done(int32_t slot) {
     for (Tracker& tracker : trackers_)
-      if (tracker.slot == slot && there(tracker) && --tracker.left == 0) context_.complete(slot, context_.now + 1);
+      if (keeps(tracker, slot) && --tracker.left == 0) complete(tracker);
+  }
+
+  // All rows of the command are done.
+  void complete(int32_t slot) {
+    for (const Tracker& tracker : trackers_)
+      if (keeps(tracker, slot)) complete(tracker);
   }
 
   template <typename Visit>
@@ -48,7 +53,6 @@ class Controller {
     queue_.archive(archive, visit);
     for (Tracker& tracker : trackers_)
       if (!there(tracker)) tracker = {};
-    std::ranges::sort(trackers_, {}, &Tracker::operation);  // they are alike
     for (Tracker& tracker : trackers_) {
       archive.slot(tracker.slot);
       archive.value(tracker.left);
@@ -69,6 +73,14 @@ class Controller {
            context_.command(tracker.slot).operation == tracker.operation;
   }
 
+  [[nodiscard]] bool keeps(const Tracker& tracker, int32_t slot) const {
+    return tracker.slot == slot && there(tracker);
+  }
+
+  void complete(const Tracker& tracker) {
+    context_.complete(tracker.slot, context_.now + 1, static_cast<int32_t>(&tracker - trackers_.data()));
+  }
+
   // Begins the command if a tracker is free.
   [[nodiscard]] bool begin(int32_t slot, int64_t rows) {
     for (Tracker& tracker : trackers_) {
@@ -76,7 +88,7 @@ class Controller {
       tracker = {slot, context_.command(slot).operation, rows};
       begun_ = true;
       context_.start(slot);
-      if (rows <= 0) context_.complete(slot, context_.now + 1);
+      if (rows <= 0) complete(tracker);
       return true;
     }
     return false;

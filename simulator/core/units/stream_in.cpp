@@ -196,7 +196,7 @@ void StreamIn::written(const LocalRow& row) {
   if (row.bytes == 0) return;
   Move& m = move(row.slot);
   m.left -= row.bytes;
-  if (m.left == 0) context_.complete(row.slot, context_.now + 1);
+  if (m.left == 0) controller_.complete(row.slot);
 }
 
 // One write, if it is allowed and its port is free. Rows below the lowest are left out, which takes as long.
