@@ -46,6 +46,7 @@ SEED_BITS = 53
 FLOAT_LIMIT = 1.5  # magnitude of the inputs of a gemm of floats
 SHORT = 13  # significant bits of short numbers at most: one more than binary16 has, for its ties
 SHORT_RANGE = 20  # powers of two that short floats spread over
+PAIRS = (0x77, 0x78, 0x87, 0x88)  # a byte with two elements of 4 bits, each at an end of their range
 FRACTION = 128  # floats other than random ones are multiples of 1 / FRACTION
 
 
@@ -67,7 +68,7 @@ def input_sets(workload: Workload, stage: str, seed: int) -> tuple[InputSet, ...
     if stage == "adversarial":
         results = sum(math.prod(tensor.shape) for tensor in workload.outputs)
         more = min(MOST_DRAWS, math.ceil(ENOUGH / results)) - 1
-        kinds = (*kinds, *(("mixed",) if workload.operation == "custom" else ("edges", "mixed")) * more)
+        kinds = (*kinds, *(("large", "mixed") if workload.operation == "custom" else ("edges", "mixed")) * more)
     return tuple(InputSet(kind, kind, derived_seed(seed, "inputs", stage, number)) for number, kind in enumerate(kinds))
 
 
@@ -80,7 +81,8 @@ def make_inputs(workload: Workload, input_set: InputSet) -> dict[str, Array]:
     - zeros: all zero.
     - one_hot: in each left and every other right vector a single 1, the others random. Results show single elements.
     - sparse: mostly zero, small results that do not saturate.
-    - large: the most negative or most positive value throughout, so that sums are as large as they get.
+    - large: the most negative or most positive value throughout, so that sums are as large as they get; of a custom
+      operation in blocks.
     - cancelling: sums that leave the range on one side or on both before they come back.
     - edges: results on and beside ties of the rounding, and at the ends of the range.
     - short: numbers of few significant bits and of all magnitudes, and those beside them, as a custom operation's
@@ -262,8 +264,10 @@ def _operand(workload: Workload, tensor: TensorSpec, position: int, kind: str, r
         hot.reshape(-1)[start :: tensor.shape[-1] + 1] = min(max(1, low), high)
         return hot
     if kind in ("extremes", "large"):
-        ends = [low, high] if kind == "large" else [low, high, *(v for v in (-1, 0, 1) if low <= v <= high)]
-        return random.choice(np.array(ends, dtype), tensor.shape)
+        pairs = PAIRS if tensor.dtype == "uint8" else ()
+        others = pairs if kind == "large" else (-1, 0, 1, *pairs)
+        ends = np.array([low, high, *(v for v in others if low <= v <= high)], dtype)
+        return _blocks(ends, tensor.shape, random) if kind == "large" else random.choice(ends, tensor.shape)
     if kind == "short":
         values = _short(low, high, dtype, tensor.shape, random)
     elif data_type(tensor.dtype).is_float:
@@ -273,6 +277,14 @@ def _operand(workload: Workload, tensor: TensorSpec, position: int, kind: str, r
     if kind == "sparse":
         values = np.where(random.random(tensor.shape) < 0.1, values, min(max(0, low), high))
     return np.asarray(values).astype(dtype)
+
+
+def _blocks(values: Array, shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """One value in each block, up to four blocks along each axis: sums along any axis are as large as they get."""
+    counts = random.choice((1, 2, 4), len(shape))
+    places = np.ix_(*(np.arange(size) * count // size for size, count in zip(shape, counts, strict=True)))
+    chosen: Array = random.choice(values, counts)[places]
+    return chosen
 
 
 def _short(low: float, high: float, dtype: np.dtype[Any], shape: tuple[int, ...], random: np.random.Generator) -> Array:

@@ -213,7 +213,9 @@ class Tolerance(_Strict):
 
     `magnitude` is a function in the reference's file. It gives, in the form of the reference's results, the sum of the
     magnitudes of all terms that an element is a sum of. `roundings` is how often the value of one term is rounded on
-    its way into the result. With u for the unit roundoff of the result's type, gamma(n) = n u / (1 - n u).
+    its way into the result. With u for the unit roundoff of binary32, or of float64 if the result is that,
+    gamma(n) = n u / (1 - n u). Of narrower floats, one rounding more to their type is allowed, at the end.
+    Of integers only `absolute` counts.
     """
 
     relative: Size = 0.0

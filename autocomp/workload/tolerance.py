@@ -49,9 +49,7 @@ def of_products(scale: float, a: Array, b: Array, biases: Array | None, expected
     scaled = float(scale != 1.0)
     inexact = gamma(terms + 1 + scaled, unit) * sizes * scale
     underflow = (terms + 1) * float(np.finfo(np.float32).smallest_normal) * unit
-    result = unit_roundoff(expected.dtype)
-    roundings = unit if result <= unit else 2 * result * (1 + result)
-    inexact = inexact + roundings * np.abs(expected.astype(np.float64)) + underflow
+    inexact = inexact + unit * np.abs(expected.astype(np.float64)) + of_storing(expected) + underflow
     bounds: Bounds = np.where(exact, 0.0, inexact)
     return bounds
 
@@ -67,11 +65,24 @@ def _steps(operand: Array, axis: int) -> Bounds:
     return smallest
 
 
+def of_storing(expected: Array) -> Bounds | float:
+    """Of a kernel and a reference that each round to a type narrower than binary32, at the end; 0 of other types."""
+    known = data_type(expected.dtype.name)
+    if known.roundoff <= unit_roundoff(np.float32):
+        return 0.0
+    bounds: Bounds = 2 * known.roundoff * (1 + known.roundoff) * np.abs(expected.astype(np.float64)) + known.smallest
+    return bounds
+
+
 def of_custom(tolerance: Tolerance, expected: Array, magnitude: Array | None) -> Bounds:
-    """absolute + relative * |expected| + gamma(roundings) * magnitude."""
+    """absolute + relative * |expected| + gamma(roundings) * magnitude, with the roundings of binary32 or of a more
+    precise result. A narrower result is rounded once more, at the end. Of integers only `absolute` counts."""
+    if not data_type(expected.dtype.name).is_float:
+        return np.full(expected.shape, tolerance.absolute)
     bounds = tolerance.absolute + tolerance.relative * np.abs(expected.astype(np.float64))
     if magnitude is not None:
-        bounds = bounds + gamma(float(tolerance.roundings), unit_roundoff(expected.dtype)) * magnitude
+        unit = min(unit_roundoff(expected.dtype), unit_roundoff(np.float32))
+        bounds = bounds + gamma(float(tolerance.roundings), unit) * magnitude + of_storing(expected)
     return np.asarray(bounds, np.float64)
 
 

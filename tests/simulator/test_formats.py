@@ -232,6 +232,20 @@ def test_kernels_read_and_write_elements_of_narrow_floats() -> None:
     assert np.array_equal(result.outputs["d"], large.astype(ml_dtypes.float8_e5m2), equal_nan=True)
 
 
+@given(st.lists(st.floats(allow_nan=False, width=64), min_size=4, max_size=4))
+def test_a_double_is_rounded_once(values: list[float]) -> None:
+    """Not to binary32 before: beside a tie of binary16 that would make it the tie."""
+    accelerator, tables = machine("f32")
+    body = "for (int i = 0; i < 8; ++i) b[i] = a[i];"
+    text = f"void solution(double a[8], float16_t b[8]) {{ {body} }}"
+    program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
+    a = np.array([*values, 1 + 2**-11 + 2**-40, 1 + 3 * 2**-11 - 2**-40, 2**-25 + 2**-60, 65520 - 2**-30])
+    arrays = {"a": a, "b": np.zeros(8, np.float16)}
+    result = run_program(tables.machine, program, arrays, SimulationOptions(timing=False))
+    with np.errstate(over="ignore"):
+        assert np.array_equal(result.outputs["b"], a.astype(np.float16))
+
+
 @pytest.mark.parametrize("body", ["bfloat16_t x = a[0];", "float x = (bfloat16_t)1.5f;"])
 def test_values_of_narrow_floats_are_errors(body: str) -> None:
     with pytest.raises(KernelError, match="type of elements in memory"):

@@ -80,6 +80,15 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 // default of RISC-V, which HardFloat also gives. A sign that is looked at later is then the same everywhere.
 [[nodiscard]] static inline float canonical(float x) { return x == x ? x : std::bit_cast<float>(uint32_t{0x7FC00000}); }
 
+// To binary32, where what is lost makes the last bit odd: rounding that to a narrower format is rounding x to it, once.
+[[nodiscard]] static inline float round_to_odd(double x) {
+  const auto nearest = static_cast<float>(x);
+  if (static_cast<double>(nearest) == x || x != x) return nearest;
+  const auto bits = std::bit_cast<uint32_t>(nearest);
+  const bool away = std::abs(static_cast<double>(nearest)) > std::abs(x);
+  return std::bit_cast<float>((bits - (away ? 1U : 0U)) | 1U);
+}
+
 // Floats of fewer bits than binary32. Conversions to them round to nearest, ties to even, and keep the sign; what is
 // not a number becomes the positive one of all bits after the sign. Beyond the largest number lies infinity, or, in a
 // format without it (E4M3 of the OCP 8-bit floating point specification), what is not a number.

@@ -46,8 +46,10 @@ int64_t load_register(const uint8_t* at, DType dtype) {
 void store_register(uint8_t* at, DType dtype, int64_t value) {
   if (dtype == DType::F64)
     std::memcpy(at, &value, sizeof(value));
+  else if (dtype == DType::F32)
+    store_element(at, dtype, float_value(static_cast<float>(real(value))));
   else
-    store_element(at, dtype, is_float(dtype) ? float_value(static_cast<float>(real(value))) : int_value(value));
+    store_element(at, dtype, is_float(dtype) ? float_value(scalar::round_to_odd(real(value))) : int_value(value));
 }
 
 // The code with addresses as the program is to see them.

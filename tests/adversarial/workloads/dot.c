@@ -1,0 +1,9 @@
+void solution(bfloat16_t x[32][64], bfloat16_t y[32][64], bfloat16_t z[32]) {
+    for (int i = 0; i < 32; i++) {
+        float sum = 0.0f;
+        for (int k = 0; k < 64; k++) {
+            sum += x[i][k] * y[i][k];
+        }
+        z[i] = sum;
+    }
+}
