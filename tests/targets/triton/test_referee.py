@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore")]
 torch = pytest.importorskip("torch", reason="the extra `triton` is not installed")
 
 from autocomp.targets.triton.start import starting_kernel  # noqa: E402
-from autocomp.targets.triton.worker import turns  # noqa: E402
 from autocomp.targets.triton.worker.cases import Task  # noqa: E402
 from autocomp.targets.triton.worker.memory import Arena, attach  # noqa: E402
+from autocomp.targets.triton.worker.turns import Turns  # noqa: E402
 
 SMALL = {"operation": "softmax", "dims": {"rows": 6, "cols": 40}, "dtype": "float16"}
 
@@ -51,9 +51,9 @@ def test_kernels_are_measured_side_by_side() -> None:
 def test_judgements_divide_the_memory_by_the_size_of_their_tensors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns.torch.cuda, "mem_get_info", lambda device: (0, 64 << 30))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 64 << 30))
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path))
-    device = turns.Turns("cuda:0")
+    device = Turns("cuda:0")
 
     def free(slot: int) -> bool:
         with ExitStack() as held:
