@@ -22,6 +22,7 @@ CHAINED = ["fused_mlp"]  # several kernels, of which one can join another
 PLAIN = [name for name in NAMES if name not in (*CHAINED, "layernorm", "sum")]  # enough for the other rewrites
 
 
+@cache
 def start(name: str) -> Module:
     return parse(starting_kernel(name, SIZES[name], OPERATIONS[name].with_defaults({})))
 
@@ -33,17 +34,22 @@ def routes_of(name: str) -> list[Route]:
 
 def stations(name: str, rewrite: str = "") -> list[Module]:
     """The starting kernel, and what each step gives of the first route with a rewrite, or of the first one."""
-    fitting = [route for route in routes_of(name) if rewrite in dict(route.steps)] or routes_of(name)
-    found = [start(name)]
-    for step in fitting[0].steps:
-        found.append(applied(found[-1], step[0], step[1]))
-    return found
+    fitting = (number for number, route in enumerate(routes_of(name)) if rewrite in dict(route.steps))
+    return along(name, next(fitting, 0))
+
+
+@cache
+def along(name: str, number: int) -> list[Module]:
+    modules = [start(name)]
+    for step in routes_of(name)[number].steps:
+        modules.append(applied(modules[-1], step[0], step[1]))
+    return modules
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_route_gives_another_kernel_of_the_language(name: str) -> None:
     tensors = [tensor.name for tensor in load(name).tensors]
-    kernels = [stations(name)[0]]
+    kernels = [start(name)]
     for route in (routes_of(name)[0], routes_of(name)[-1]):
         kernels.append(applied(kernels[0], SEQUENCE, {"steps": [list(step) for step in route.steps]}))
         check_module(kernels[-1], tensors)
