@@ -36,6 +36,7 @@ _CLOSE = 0.002  # relative difference of estimates below which schedules of a ne
 # What may be done to a kernel first, by the name that schedules have for its parameters; and that in words.
 _BEFORE: Mapping[str, Transformation] = {"merged": MergeDepth(), "diagonal": BlockDiagonal()}
 _PART = "part"
+_PARTS = 16  # of a kernel, at most; one of more is a sequence of small products, which is worked on command by command
 _DONE = {"merged": "of a reduction merged first", "diagonal": "with groups put on diagonals first"}
 
 
@@ -171,6 +172,10 @@ def _raised_parts(facts: Facts) -> Mapping[int, Raised]:
             except NotApplicable:
                 if len(parts) == 1:
                     raise
+        if len(parts) > _PARTS:
+            raise NotApplicable(
+                f"the kernel has {len(parts)} parts with fences between, and at most {_PARTS} are scheduled"
+            )
         computations: dict[int, Raised] = {}
         reason = NotApplicable("no part of the kernel computes anything")
         for number, part in enumerate(parts):

@@ -37,7 +37,7 @@ class CostModel:
 
     computation: Contraction
     leaves: Leaves
-    crowding: ClassVar[float] = 0.015  # of the time of loads that are hidden, the part that shows nevertheless
+    crowding: ClassVar[float] = 0.005  # of the time of loads that are hidden, the part that shows nevertheless
 
     def beside(self, schedule: Schedule) -> frozenset[str]:
         """The operands whose loads go beside the products before."""
