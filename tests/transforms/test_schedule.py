@@ -190,6 +190,37 @@ def test_computations_with_fences_between_are_scheduled_by_themselves() -> None:
     assert 2 * (cycles(both) or 0) < (cycles(facts) or 0)
 
 
+@settings(max_examples=4, deadline=None)
+@given(
+    st.tuples(st.integers(1, 50), st.integers(1, 90), st.integers(1, 70)),
+    st.tuples(st.integers(1, 4), st.integers(1, 6), st.integers(1, 5)),
+    st.permutations(["i", "j", "k"]),
+    st.sampled_from(["row", "full"]),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_biases_may_come_before_or_after_the_products(
+    extents: tuple[int, int, int], blocks: tuple[int, int, int], inner: list[str], bias: str, wide: int, late: bool
+) -> None:
+    given = dict(zip("IJK", extents, strict=True))
+    workload = parse_workload(
+        f"operation: gemm\naccelerator: gemmini\ndims: {given}\nbias: {bias}\n", Path("gemm.yaml")
+    )
+    block = {d: min(b, -(-e // 16)) for d, b, e in zip("ijk", blocks, extents, strict=True)}
+    schedule = {**_AHEAD, "block": block, "inner": inner, "lead": 8, "late": late, "width": {"result": wide}}
+    schedule |= {"ahead": sorted(_AHEAD["ahead"]), "kept": inner[-1] == "i", "short_first": inner[-1] == "i"}
+    cycles_of(workload, applied(transformation("schedule"), started(workload), schedule))
+
+
+def test_results_of_one_block_are_stored_beside_the_products_that_follow() -> None:
+    facts = naive(35, 140, 250)
+    one = {"block": {"k": 4}, "ahead": ["left", "right"], "inner": ["j", "k", "i"], "kept": True, "lead": 8}
+    at_the_end, beside = (
+        cycles(applied(transformation("schedule"), facts, {**one, "deferred": deferred})) or 0 for deferred in (0, 1)
+    )
+    assert 100 < at_the_end - beside < 1000
+
+
 def test_panels_that_are_filled_while_others_are_read_lie_in_banks_of_their_own() -> None:
     often = Buffer("spad", 2688, 2, 100_000.0, 450_000.0)
     seldom = Buffer("spad", 1536, 6, 9_000.0, 60_000.0)  # in more than two banks, whatever the place

@@ -253,6 +253,9 @@ class CostModel:
         total *= steps
         first = sum(cycles for operand, (_, cycles) in loads.items() if operand in self.beside(schedule))
         latency = memory_number(self.leaves.accelerator.dram.settings, "latency")
-        begin = started / blocks if hidden else started
-        end = stored / blocks if hidden else stored
+        beside_products = hidden or self.leaves.trails(schedule)
+        begin = 0.0 if schedule.late else started / blocks if beside_products else started
+        end = stored / blocks if beside_products else stored
+        if self.leaves.trails(schedule):
+            end = max(end / 4, end - products / 2)
         return total + max(0.0, first + begin - products / 2) + end + 3 * latency + self.filling(grid)

@@ -147,6 +147,12 @@ class _Estimate:
     def _slices(self, dims: Iterable[str]) -> int:
         return prod(self._grid.block[dim] for dim in dims)
 
+    def _completing(self) -> float:
+        """The part of the last step's products beside which results are complete, one after another."""
+        slices = self._slices(self._outermost)
+        reduced = bool(set(self._outermost) & set(self._grid.computation.reduction))
+        return 1.0 / slices if reduced else 1.0 - 1.0 / slices
+
     def _at_first(self, operand: str) -> float:
         """The part of an operand's tiles of a block that products need before the outermost loops go on."""
         grid, side = self._grid, self._model.side(operand, self._grid)
@@ -180,8 +186,13 @@ class _Estimate:
         busy = following + (_earlier(starts, period) / period if hidden else 0.0)
         total = float(np.maximum(np.maximum(products, busy), stored).sum())
         total += model.crowding * float(np.minimum(products, busy).sum()) + float(on_time[: self._steps].sum())
-        begin = float(starts[0]) if hidden else float(starts[first].sum()) * scale
-        end = float(stores[-1]) if hidden else float(stores[first].sum()) * scale
+        trails = model.leaves.trails(grid.schedule)
+        begin = float(starts[0]) if hidden or trails else float(starts[first].sum()) * scale
+        end = float(stores[-1]) if hidden or trails else float(stores[first].sum()) * scale
+        if grid.schedule.late:
+            begin, end = 0.0, max(end, float(starts[-1]))
+        if trails:
+            end = max(end / 4, end - self._completing() * float(products[-1]))
         latency = memory_number(model.leaves.accelerator.dram.settings, "latency")
         if hidden and model.starts:  # what starts a block of results waits until the block before last is stored
             total += self._steps / period * (latency + 2 * STREAM_RECOVERY)

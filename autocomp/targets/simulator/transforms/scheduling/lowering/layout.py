@@ -13,13 +13,15 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 @dataclass(frozen=True)
 class Buffer:
     """Rows of one memory for `places` places of an operand, which are filled and used in turn. `filled` and `used`: the
-    rows that moves, and products, access in a whole run; 0 where that is not known."""
+    rows that moves, and products, access in a whole run; 0 where that is not known. `beside`: moves and
+    products access a place at the same time."""
 
     memory: str
     rows: int  # of a place
     places: int
     filled: float = 0.0
     used: float = 0.0
+    beside: bool = False
 
     @property
     def halves(self) -> tuple[int, ...]:
@@ -31,7 +33,8 @@ def placed(accelerator: m.Accelerator, buffers: Mapping[str, Buffer]) -> Mapping
     """The first rows of the even and of the odd places of each buffer. Raises NotApplicable where memory is too small.
 
     They lie in different banks where that is possible: the array reads its operands side by side, and moves go beside
-    that to the places that are used next. Where there are too few banks, those share one that meet least often.
+    that to the places that are used next. Where there are too few banks, those share one that meet least often. One
+    place that moves and products access side by side lies half in one bank and half in the next.
     """
     return {name: starts for layout in _layouts(accelerator, buffers) for name, starts in layout.starts.items()}
 
@@ -65,6 +68,9 @@ def _layout(memory: m.Memory, buffers: Mapping[str, Buffer]) -> _Layout:
     best: list[int] | None = None
     least = (0.0, 0)
     bank = memory.rows // max(1, memory.banks)
+    if len(panels) == 1 and panels[0].buffer.beside:
+        start = max(0, min(bank - panels[0].rows // 2, memory.rows - panels[0].rows))
+        return _Layout({panels[0].name: (start,)}, 0.0)
     for order in _orders(range(len(panels))):
         for apart in (True, False):
             starts = _in_turn([panels[n].rows for n in order], bank if apart else 1, memory.rows)

@@ -12,7 +12,8 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form, Register
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
-from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
+from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
 
 Numbers = Mapping[str, int | float]
 
@@ -107,13 +108,15 @@ class ProductLeaf:
 
 @dataclass(frozen=True)
 class Leaves:
-    """All commands of a contraction. `zero` writes zeros, `added` loads what results start from."""
+    """All commands of a contraction. `zero` writes zeros, `added` loads what results start from, and `adding` adds that
+    to them; it is empty if the machine cannot."""
 
     accelerator: m.Accelerator
     product: ProductLeaf
     left: MoveLeaf
     right: MoveLeaf
     added: tuple[MoveLeaf, ...]
+    adding: tuple[MoveLeaf, ...]
     zero: MoveLeaf | None
     store: MoveLeaf
     fence: tuple[m.Instruction, Numbers] | None
@@ -131,6 +134,15 @@ class Leaves:
     def flowing(self) -> frozenset[str]:
         """Operands whose loads go ahead by themselves."""
         return frozenset()
+
+    def trails(self, schedule: Schedule) -> bool:
+        """True if results of the last block are stored beside the products that complete others."""
+        beside = schedule.deferred and schedule.ahead and schedule.lead
+        return bool(beside) and not Order(self.accelerator).is_needed
+
+    def adds_late(self, computation: Contraction) -> bool:
+        """True if what is added to results may come after their products."""
+        return bool(self.adding) and bool(self.product.starting) and not computation.clipped
 
     def suits(self, grid: Grid) -> bool:
         """True if the machine can load tiles in the order of a schedule."""
@@ -166,7 +178,8 @@ class Leaves:
         outer = prod(grid.blocks[dim] for dim in grid.outer)
         times = outer if operand == "result" else grid.events(operand) * slots
         memory = self.product.memories[operand]
-        return Buffer(memory, rows, slots * grid.phases(operand), float(rows * times), used)
+        beside = operand == "result" and self.trails(grid.schedule)
+        return Buffer(memory, rows, slots * grid.phases(operand), float(rows * times), used, beside)
 
     def width(self, operand: str, grid: Grid) -> int:
         """Tiles in one move of an operand."""

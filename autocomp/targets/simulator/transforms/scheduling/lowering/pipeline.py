@@ -16,6 +16,8 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import LAST, NEXT, NOW, THEN, Lines
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
+_TRAIL = 3  # products of the last step after which a store follows the one that completes its results
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -37,6 +39,8 @@ class Pipeline:
         self._nest = nest
         self._grid = nest.grid
         self._schedule = nest.schedule
+        self._trails = nest.leaves.trails(nest.schedule)
+        self._beside = self._grid.defers or self._trails  # moves of results go beside products
 
     def lines(self) -> Lines:
         nest, grid = self._nest, self._grid
@@ -62,9 +66,9 @@ class Pipeline:
         for operand in OPERANDS:
             if operand not in self._schedule.ahead:
                 loop += self._on_time(operand)
-        if nest.started and not self._grid.defers:
+        if nest.started and not self._beside:
             loop += self._guarded(self._first_of_result(), nest.all_starts(NOW, phases["result"]))
-        on_time = set(OPERANDS) - self._schedule.ahead or (nest.started and not self._grid.defers)
+        on_time = set(OPERANDS) - self._schedule.ahead or (nest.started and not self._beside)
         loop += self._guarded("1" if on_time else "step > 0", nest.ordered("load", "product"))
         if self._grid.defers:
             order = [*nest.ordered("product", "store"), *([] if nest.started else nest.ordered("store", "product"))]
@@ -74,6 +78,10 @@ class Pipeline:
             lines.append("int led = 0;")
             loop.append("int done = 0;")
             before.append("done++;")
+        last = f"step == {steps - 1}" if steps > 1 else "1"
+        if self._trails:
+            lines.append("int trailed = 0;")
+            before += self._guarded(last, self._completed(f"trailed < done - {_TRAIL}"))
         for stream in streams:
             begin = [f"{stream.name}s = 0;", f"{stream.name}_due = 0;"]
             if stream.begins == "1":
@@ -92,18 +100,19 @@ class Pipeline:
             head = f"for ({name}_due += {name}_moves; {more}; {name}_due -= {name}_over) {{"
             before += [head, *stream.inside, f"{name}s++;", "}"]
         loop += nest.products(NOW, phases, before)
-        if not self._grid.defers:
+        if self._trails:
+            loop += self._guarded(last, self._completed("trailed < done"))
+        elif not self._grid.defers:
             stored = [*nest.ordered("product", "store"), *nest.all_stores(NOW, phases["result"])]
             stored += nest.ordered("store", "load" if nest.started else "product")
             loop += self._guarded(self._last_of_result(), stored)
         lines += [f"for (int step = 0; step < {steps}; step++) {{", *loop, "}"]
-        if self._grid.defers:
-            last = f"{steps - 1}"
+        if self._grid.defers and not self._trails:
             lines += [
                 "{",
-                *nest.coordinates(last, LAST, grid.outer),
+                *nest.coordinates(str(steps - 1), LAST, grid.outer),
                 *nest.ordered("product", "store"),
-                *nest.all_stores(LAST, nest.phase("result", last)),
+                *nest.all_stores(LAST, nest.phase("result", str(steps - 1))),
                 "}",
             ]
         return lines
@@ -139,8 +148,8 @@ class Pipeline:
         if not self._leads:
             loads = self._first_loads(nest.counters(), nest.inner_tile())
             return [*loads, *ordered] if loads else []
-        unravel, counters, total = nest.product_number("led")
-        loads = self._first_loads(counters, nest.tile_at(counters))
+        unravel, counters, total = nest.product_number("led", self._grid.block)
+        loads = self._first_loads(counters, nest.tile_at(counters, self._grid.block))
         if not loads:
             return []
         if not signals:
@@ -156,11 +165,19 @@ class Pipeline:
         for operand in OPERANDS:
             if operand in self._schedule.ahead:
                 lines += self._guarded(nest.first_use(operand, counters), nest.first_load(operand, tile))
-        if nest.started and self._grid.defers:
+        if nest.started and self._beside:
             reduced = [d for d in nest.inner if d in nest.computation.reduction]
             first = " && ".join(f"{counters[d]} == 0" for d in reduced) or "1"
             lines += self._guarded(first, nest.start(tile, NOW, "0"))
         return lines
+
+    def _completed(self, condition: str) -> Lines:
+        """The stores of results that products of the last step completed, product by product."""
+        nest, block = self._nest, self._grid.last
+        unravel, counters, _ = nest.product_number("trailed", block)
+        complete, first = nest.completes(counters, block)
+        stores = nest.store(nest.tile_at(first, block), NOW, nest.phase("result", "step"))
+        return [f"for (; {condition}; trailed++) {{", *unravel, *self._guarded(complete, stores), "}"]
 
     def _on_time(self, operand: str) -> Lines:
         """The loads of an operand that is not loaded ahead, at the head of the step that needs them first."""

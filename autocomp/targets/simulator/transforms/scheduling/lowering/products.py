@@ -25,21 +25,33 @@ class Products(Moves):
         """The counters of the loops over a block's tiles."""
         return {d: d for d in self.inner}
 
-    def product_number(self, number: str) -> tuple[Lines, dict[str, str], int]:
-        """The counters at a product of the first block, from its number; and how many products there are."""
+    def product_number(self, number: str, block: Mapping[str, int]) -> tuple[Lines, dict[str, str], int]:
+        """The counters at a product of a block of some numbers of tiles, from its own number; and how many products
+        there are."""
         lines: Lines = []
         inside = 1
         for dim in reversed(self.inner):
-            lines.append(f"const int {dim}_led = {number} / {inside} % {self.grid.block[dim]};")
-            inside *= self.grid.block[dim]
-        return lines, {dim: f"{dim}_led" for dim in self.inner}, inside
+            lines.append(f"const int {dim}_{number} = {number} / {inside} % {block[dim]};")
+            inside *= block[dim]
+        return lines, {dim: f"{dim}_{number}" for dim in self.inner}, inside
 
-    def tile_at(self, counters: Mapping[str, str]) -> dict[str, str]:
+    def tile_at(self, counters: Mapping[str, str], block: Mapping[str, int]) -> dict[str, str]:
         """The coordinates, in its block, of the tile that loops with these counters are at."""
         if not self._rotated:
             return dict(counters)
-        count = self.grid.block[self._rotated]
+        count = block[self._rotated]
         return {**counters, self._rotated: f"({counters[self._rotated]} + {count - 1}) % {count}"}
+
+    def completes(self, counters: Mapping[str, str], block: Mapping[str, int]) -> tuple[str, dict[str, str]]:
+        """The condition on the loops' counters that a product of the last block completes the tiles of one move of
+        results; and the counters of the first of these tiles."""
+        column, width = self._side("result"), self._width("result")
+        tests = [f"{counters[d]} == {block[d] - 1}" for d in self.inner if d in self.computation.reduction]
+        if width == 1 or column not in counters:
+            return " && ".join(tests) or "1", dict(counters)
+        at = counters[column]
+        tests.append(f"({at} % {width} == {width - 1} || {at} == {block[column] - 1})")
+        return " && ".join(tests), {**counters, column: f"{at} / {width} * {width}"}
 
     def first_use(self, operand: str, counters: Mapping[str, str]) -> str:
         """The condition on the loops' counters that a product of a step is the first one to use a move's tiles of an
