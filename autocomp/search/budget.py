@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from autocomp.errors import ConfigError
@@ -26,15 +25,13 @@ class Budget:
         return cls(options.evaluations, options.seconds, options.tokens, options.money)
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Budget:
-        return cls(**{f.name: document.get(f.name) for f in dataclasses.fields(cls)})
-
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+    def granted(cls, event: Mapping[str, Any]) -> Budget:
+        """What a `grant` event of a log adds."""
+        return cls(**{part.name: event[part.name] for part in fields(cls)})
 
     def within(self, options: Options) -> Options:
         """The options with this budget."""
-        return options.replace(**self.to_json())
+        return options.replace(**asdict(self))
 
     def over_models(self, options: Options) -> Options:
         """The options with the bounds on tokens and money that this budget has."""
@@ -61,12 +58,13 @@ class Budget:
 
     def __add__(self, other: Budget) -> Budget:
         """Both together; unbounded where either is."""
-        return Budget.from_json({name: _sum(value, getattr(other, name)) for name, value in self.to_json().items()})
+        both: dict[str, Any] = {name: _sum(value, getattr(other, name)) for name, value in asdict(self).items()}
+        return Budget(**both)
 
     def left(self, spent: Budget) -> Budget:
         """The rest after spending; never less than nothing."""
-        used = spent.to_json()
-        return Budget.from_json({name: _rest(value, used[name]) for name, value in self.to_json().items()})
+        rest: dict[str, Any] = {name: _rest(value, getattr(spent, name)) for name, value in asdict(self).items()}
+        return Budget(**rest)
 
 
 def _rest(value: float | None, used: float | None) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from autocomp.agents.factory import AgentPair, make_agents
@@ -92,10 +92,10 @@ def _cache(request: Request) -> EvaluationCache | None:
 def granted_options(options: Options, journal: Journal, grant: Budget | None) -> Options:
     """The options with what the journal says was granted on top; the first event of a run decides that for good."""
     if grant is not None and not journal:
-        journal.record("grant", "grant", grant.to_json())
+        journal.record("grant", "grant", asdict(grant))
     if "grant" not in journal:
         return options
-    return (Budget.of(options) + Budget.from_json(journal["grant"])).within(options)
+    return (Budget.of(options) + Budget.granted(journal["grant"])).within(options)
 
 
 def _search(

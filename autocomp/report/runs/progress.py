@@ -63,7 +63,7 @@ class SearchProgress:
         before = self.view.best
         self.view.add(event)
         if event["kind"] == "grant":
-            self._budget += Budget.from_json(event)
+            self._budget += Budget.granted(event)
         if self.view.best != before and event["kind"] != "stop":
             self._console.print(best_line(self.view, self._budget))
 
