@@ -1,5 +1,8 @@
 // Stands in for libFuzzer where the compiler has none: replays every file of the given folders, then changes them at
 // random for a number of runs or seconds. The input under way is in `crash-input` when the process dies.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,8 +22,11 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 namespace fs = std::filesystem;
 
+// One open file: a new one for each input would be sent to the disk before the next run.
 void save(const Bytes& bytes) {
-  std::ofstream("crash-input", std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  static const int file = open("crash-input", O_CREAT | O_TRUNC | O_WRONLY, 0644);
+  const ssize_t written = pwrite(file, bytes.data(), bytes.size(), 0);
+  if (written < 0 || ftruncate(file, written) != 0) std::perror("crash-input");
 }
 
 void load(const fs::path& path, std::vector<Bytes>& corpus) {
@@ -66,7 +72,7 @@ long option(const std::string& text, const char* name, long fallback) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  long runs = 0, seconds = 0, seed = 1;
+  long runs = 0, seconds = 0, seed = std::random_device()();
   std::vector<Bytes> corpus;
   for (int i = 1; i < count; ++i) {
     const std::string text = arguments[i];
@@ -89,6 +95,7 @@ int main(int count, char** arguments) {
     ++done;
   }
   std::remove("crash-input");
+  std::fprintf(stderr, "seed %ld\n", seed);
   std::fprintf(stderr, "stat::number_of_executed_units: %ld\n", static_cast<long>(corpus.size()) + done);
   return 0;
 }
