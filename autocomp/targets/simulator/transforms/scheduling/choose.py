@@ -96,8 +96,6 @@ def _all(model: CostModel, base: Schedule) -> Iterator[Schedule]:
                 given = replace(base, block=block, order=order, inner=inner)
                 if given.shared and not Grid(computation, given).shared:
                     continue
-                if given.late and Grid(computation, given).outer:
-                    continue  # of several blocks, what is added comes beside the products of the block before
                 for levels in _levels(model, given):
                     yield replace(given, level=levels)
 
@@ -119,8 +117,6 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
         short = leaves.keeps and computation.extents[computation.row] % size != 0
         given = replace(base, tile=tile, short_first=short)
         yield given
-        if leaves.adds_late(computation):
-            yield replace(given, late=True)
         if computation.overlaps and not isinstance(leaves, Tasks):
             yield replace(given, shared=True)
     if not isinstance(leaves, Tasks):

@@ -254,7 +254,7 @@ class CostModel:
         first = sum(cycles for operand, (_, cycles) in loads.items() if operand in self.beside(schedule))
         latency = memory_number(self.leaves.accelerator.dram.settings, "latency")
         beside_products = hidden or self.leaves.trails(schedule)
-        begin = 0.0 if schedule.late else started / blocks if beside_products else started
+        begin = started / blocks if beside_products else started
         end = stored / blocks if beside_products else stored
         if self.leaves.trails(schedule):
             end = max(end / 4, end - products / 2)

@@ -39,8 +39,6 @@ def _ahead(given: Raised) -> Iterator[Schedule]:
     for lead in _LEADS:
         yield replace(given.schedule, lead=lead)
     yield replace(given.schedule, deferred=not given.schedule.deferred)
-    if given.leaves.adds_late(given.computation):
-        yield replace(given.schedule, late=not given.schedule.late)
 
 
 def _kept(given: Raised) -> Iterator[Schedule]:

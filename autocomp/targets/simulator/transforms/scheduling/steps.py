@@ -189,8 +189,6 @@ class _Estimate:
         trails = model.leaves.trails(grid.schedule)
         begin = float(starts[0]) if hidden or trails else float(starts[first].sum()) * scale
         end = float(stores[-1]) if hidden or trails else float(stores[first].sum()) * scale
-        if grid.schedule.late:
-            begin, end = 0.0, max(end, float(starts[-1]))
         if trails:
             end = max(end / 4, end - self._completing() * float(products[-1]))
         latency = memory_number(model.leaves.accelerator.dram.settings, "latency")

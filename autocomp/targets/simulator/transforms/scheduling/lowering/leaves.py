@@ -108,15 +108,13 @@ class ProductLeaf:
 
 @dataclass(frozen=True)
 class Leaves:
-    """All commands of a contraction. `zero` writes zeros, `added` loads what results start from, and `adding` adds that
-    to them; it is empty if the machine cannot."""
+    """All commands of a contraction. `zero` writes zeros, `added` loads what results start from."""
 
     accelerator: m.Accelerator
     product: ProductLeaf
     left: MoveLeaf
     right: MoveLeaf
     added: tuple[MoveLeaf, ...]
-    adding: tuple[MoveLeaf, ...]
     zero: MoveLeaf | None
     store: MoveLeaf
     fence: tuple[m.Instruction, Numbers] | None
@@ -139,10 +137,6 @@ class Leaves:
         """True if results of the last block are stored beside the products that complete others."""
         beside = schedule.deferred and schedule.ahead and schedule.lead
         return bool(beside) and not Order(self.accelerator).is_needed
-
-    def adds_late(self, computation: Contraction) -> bool:
-        """True if what is added to results may come after their products."""
-        return bool(self.adding) and bool(self.product.starting) and not computation.clipped
 
     def suits(self, grid: Grid) -> bool:
         """True if the machine can load tiles in the order of a schedule."""

@@ -57,7 +57,7 @@ class Moves(Tiles):
     @property
     def started(self) -> bool:
         """True if moves start results, and products only add to them."""
-        return (bool(self.computation.added) and not self.schedule.late) or self._zeroed
+        return bool(self.computation.added) or self._zeroed
 
     def _configured(self, leaf: MoveLeaf, stream: str) -> dict[str, int | float]:
         """The operands that configure a move, with its strides put in."""
@@ -231,7 +231,7 @@ class Moves(Tiles):
         return self.load(operand, tile, NOW, "0")
 
     def start(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
-        """The moves that start a tile of results, or add to it."""
+        """The moves that start a tile of results."""
         row, column = self.computation.row, self.computation.column
         place = self._row("result", tile, at, phase)
         rows, columns = (self._extent(d, tile.get(d, "0"), at) for d in (row, column))
@@ -239,13 +239,13 @@ class Moves(Tiles):
             assert self.leaves.zero is not None
             return [self._move("zero", self.leaves.zero, "", place, columns, rows)]
         lines: Lines = []
-        for number, leaf in enumerate(self.leaves.adding if self.schedule.late else self.leaves.added):
+        for number, leaf in enumerate(self.leaves.added):
             pointer = self._element_of(self.computation.added[number], tile, at)
             lines.append(self._move(f"added{number}", leaf, pointer, place, columns, rows))
         return lines
 
     def starts(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
-        """The moves that start, or add to, all tiles of results which one move stores."""
+        """The moves that start all tiles of results which one move stores."""
         column, width = self._side("result"), self._width("result")
         if width == 1 or column not in tile:
             return self.start(tile, at, phase)
@@ -254,11 +254,10 @@ class Moves(Tiles):
         return [head, *self.start({**tile, column: f"{column}_one"}, at, phase), "}"]
 
     def store(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
-        """The move of some tiles of results to their tensor, after those that add to them late."""
+        """The move of some tiles of results to their tensor."""
         row = self.computation.row
         columns = self._columns("result", tile, at, self._wide("result", tile, at))
         rows = self._extent(row, tile.get(row, "0"), at)
         pointer = self._element_of(self.computation.result, tile, at)
         place = self._row("result", tile, at, phase)
-        added = self.starts(tile, at, phase) if self.schedule.late else []
-        return [*added, self._move("result", self.leaves.store, pointer, place, columns, rows)]
+        return [self._move("result", self.leaves.store, pointer, place, columns, rows)]

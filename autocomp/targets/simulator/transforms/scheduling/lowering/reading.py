@@ -31,7 +31,6 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.variants import (
     changed_operands,
     final_transfer,
     kept_product,
-    other_move,
     other_product,
     with_operands,
 )
@@ -61,8 +60,7 @@ class _Reader:
             self._product(),
             self._move_of(largest.left),
             self._move_of(largest.right),
-            self._additions(sources, adds=False),
-            self._additions(sources, adds=True),
+            tuple(self._added(tensor) for tensor in sources),
             self._move(zeros[0].form, int(zeros[0].commands[0])) if zeros else self._zero(sources),
             self._move(stored.form, int(stored.commands[0])),
             self._fence(),
@@ -81,18 +79,6 @@ class _Reader:
     def _added(self, tensor: int) -> MoveLeaf:
         addition = next(a for a in self.lifted.added if a.source is not None and a.source.tensor == tensor)
         return self._move(addition.form, int(addition.commands[0]))
-
-    def _additions(self, sources: Sequence[int], adds: bool) -> tuple[MoveLeaf, ...]:
-        """The moves that bring what is added to results: the first one starts them, unless it `adds` too. Empty if the
-        machine has no such moves."""
-        leaves: list[MoveLeaf] = []
-        for number, tensor in enumerate(sources):
-            addition = next(a for a in self.lifted.added if a.source is not None and a.source.tensor == tensor)
-            operands = other_move(self._forms[addition.form], adds or number > 0)
-            if not operands:
-                return ()
-            leaves.append(replace(self._added(tensor), operands=operands))
-        return tuple(leaves)
 
     def _zero(self, sources: Sequence[int]) -> MoveLeaf | None:
         """A move that writes zeros, from one that loads what results start from, if a null pointer does that."""

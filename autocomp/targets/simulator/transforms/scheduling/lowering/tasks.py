@@ -201,10 +201,6 @@ class Tasks:
         """False: a block's results are stored when all of them are complete."""
         return False
 
-    def adds_late(self, computation: Contraction) -> bool:
-        """False: what starts results is taken as it is."""
-        return False
-
     def suits(self, grid: Grid) -> bool:
         """True if no tile from a queue is used again once another one was."""
         for operand in self.queued:

@@ -51,8 +51,6 @@ class Tiles:
             raise NotApplicable(f"the order inside a block leaves out {', '.join(unnamed)}")
 
     def _check_tiles(self) -> None:
-        if self.schedule.late and not self.leaves.adds_late(self.computation):
-            raise NotApplicable("what is added to results cannot come after their products")
         most = self.leaves.product.most
         for dim, size in self.schedule.tile.items():
             if dim not in self._words or not 1 <= size <= most[self._words[dim]]:

@@ -79,23 +79,6 @@ def other_product(
     return ()
 
 
-def other_move(form: Form, adds: bool) -> Numbers:
-    """The operands of the same move into local memory that adds to what is there where this one overwrites it, or the
-    other way round; empty if the machine has none."""
-    (given,) = (t for t in form.transfers if t.product is None)
-    if given.adds == adds:
-        return form.operands
-    for name, value in _choices(form):
-        operands = {**form.operands, name: value}
-        try:
-            ((other, _),) = (_run(form.accelerator, [(form.instruction, operands)], form.registers),)
-            if list(other[0].transfers) == [replace(given, adds=adds)]:
-                return operands
-        except (NotApplicable, StopIteration):
-            continue
-    return {}
-
-
 def kept_product(
     accelerator: m.Accelerator, sequence: Sequence[Form], registers: Registers, parts: Sequence[Part]
 ) -> tuple[Numbers, ...]:
