@@ -26,7 +26,7 @@ class Budget:
 
     @classmethod
     def granted(cls, event: Mapping[str, Any]) -> Budget:
-        """What a `grant` event of a log adds."""
+        """The budget that a `grant` event of a log adds."""
         return cls(**{part.name: event[part.name] for part in fields(cls)})
 
     def within(self, options: Options) -> Options:
