@@ -46,7 +46,7 @@ def parse(dram: str = "", memory: str = "", unit: str = "", timing: str = "", on
         ({"timing": "role: fence;"}, "without a unit"),
         ({"timing": "role: wait;"}, "needs `semaphore:`"),
         ({"unit": "queue: 0;"}, "queue is 0; expected 1 to 67108864"),
-        ({"unit": "entries: 65;"}, "65 entries in all; expected at most 64"),
+        ({"unit": "entries: 1025;"}, "1025 entries in all; expected at most 1024"),
         ({"unit": "kind: transfer_in; request_min: 24;"}, "request_min is 24; expected a power of two"),
         ({"unit": "kind: transfer_in; request_max: 8;"}, "request_max is 8; expected at least request_min, 16"),
         ({"unit": "kind: transfer_out; requests: 1;"}, "requests is 1; expected 2 or more"),

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "timing/ring.hpp"
+#include "timing/slot_set.hpp"
 
 namespace autocomp::timing {
 
@@ -67,13 +67,14 @@ class Archive {
     else
       value(field);
   }
-  void slots(uint64_t& mask) {
-    uint64_t shown = 0;
-    if (saves())
-      for (uint64_t left = mask; left != 0; left &= left - 1)
-        shown |= uint64_t{1} << names_.names[static_cast<size_t>(std::countr_zero(left))];
-    value(shown);
-    if (!saves()) mask = shown;
+  void slots(SlotSet& set) {
+    SlotSet shown = set;
+    if (saves()) {
+      shown.clear();
+      set.each([&](int32_t slot) { shown.add(names_.names[static_cast<size_t>(slot)]); });
+    }
+    shown.each_word([this](uint64_t& word) { value(word); });
+    if (!saves()) set = shown;
   }
   [[nodiscard]] int32_t slot_called(int32_t name) const {
     return saves() ? names_.slots[static_cast<size_t>(name)] : name;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <numeric>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "timing/ring.hpp"
 #include "timing/semaphores.hpp"
 #include "timing/settings.hpp"
+#include "timing/slot_set.hpp"
 
 namespace autocomp::timing {
 
@@ -42,35 +42,38 @@ class Deed {
 
 // One unit's commands between allocation and completion. Slots are numbered over all units.
 struct Pool {
-  int32_t first_slot = 0;
-  uint64_t all = 0;             // mask of this unit's slots
+  int32_t first_slot = 0, slots = 0;
   Ring<int32_t> unissued;       // slots in program order
   Ring<Completion> completing;  // waiting for the completion arbiter
   int64_t live = 0;
+
+  [[nodiscard]] bool owns(int32_t slot) const { return slot >= first_slot && slot < first_slot + slots; }
 };
 
 class Context {
  public:
   explicit Context(const Settings& settings)
-      : settings(settings), ports(settings), semaphores(settings), pools(settings.units.size()) {
+      : settings(settings),
+        ports(settings),
+        semaphores(settings),
+        pools(settings.units.size()),
+        slots(settings.slots()),
+        waits_for(slots.size(), SlotSet(slots.size())),
+        unit_of(slots.size()),
+        occupied(slots.size()) {
     int32_t slot = 0;
     for (size_t u = 0; u < pools.size(); ++u) {
       pools[u].first_slot = slot;
-      const int64_t entries = settings.units[u].entries;
-      for (int64_t e = 0; e < entries; ++e) pools[u].all |= uint64_t{1} << (slot++);
+      pools[u].slots = static_cast<int32_t>(settings.units[u].entries);
+      for (int32_t e = 0; e < pools[u].slots; ++e) unit_of[static_cast<size_t>(slot++)] = u;
     }
     one_array = std::count_if(settings.units.begin(), settings.units.end(),
                               [](const UnitSettings& unit) { return unit.kind == UnitKind::Array; }) == 1;
     bandwidth_free.resize(settings.memories.size());
     passed.resize(settings.units.size());
-    slots.resize(static_cast<size_t>(slot));
-    waits_for.resize(static_cast<size_t>(slot));
-    unit_of.resize(static_cast<size_t>(slot));
-    for (size_t u = 0; u < pools.size(); ++u)
-      for (uint64_t m = pools[u].all; m != 0; m &= m - 1) unit_of[static_cast<size_t>(std::countr_zero(m))] = u;
   }
 
-  [[nodiscard]] bool holds(int32_t slot) const { return (occupied >> static_cast<size_t>(slot) & 1) != 0; }
+  [[nodiscard]] bool holds(int32_t slot) const { return occupied.holds(slot); }
   [[nodiscard]] Command& command(int32_t slot) { return slots[static_cast<size_t>(slot)]; }
   void start(int32_t slot) {
     CommandTiming& times = command(slot).times;
@@ -111,7 +114,7 @@ class Context {
     const auto age = [this](int32_t slot) { return holds(slot) ? slots[static_cast<size_t>(slot)].operation : kNever; };
     for (const Pool& pool : pools) {
       const auto first = found.slots.begin() + pool.first_slot;
-      std::sort(first, first + std::popcount(pool.all),
+      std::sort(first, first + pool.slots,
                 [&](int32_t a, int32_t b) { return std::pair(age(a), a) < std::pair(age(b), b); });
     }
     for (size_t name = 0; name < slots.size(); ++name)
@@ -125,7 +128,7 @@ class Context {
   }
   template <typename Visit>
   void each_command(const Archive& archive, size_t unit, Visit visit) const {
-    for (int32_t i = 0; i < std::popcount(pools[unit].all); ++i)
+    for (int32_t i = 0; i < pools[unit].slots; ++i)
       if (const int32_t slot = archive.slot_called(pools[unit].first_slot + i); holds(slot)) visit(slot);
   }
 
@@ -134,10 +137,10 @@ class Context {
   Semaphores semaphores;
   std::vector<Pool> pools;
   std::vector<Command> slots;
-  std::vector<uint64_t> waits_for;  // by slot: those whose commands must complete before this one's may issue
+  std::vector<SlotSet> waits_for;   // by slot: those whose commands must complete before this one's may issue
   std::vector<size_t> unit_of;
+  SlotSet occupied;
   bool one_array = false;  // what it books, no other array can have asked for first
-  uint64_t occupied = 0;
   std::vector<int64_t> bandwidth_free;  // by memory: when it has served what has been asked of it
   // By unit: rows that passed its scaler before any was multiplied. Whose turn it is at the multipliers follows from
   // it then, once; no state holds it.

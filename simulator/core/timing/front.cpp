@@ -100,22 +100,22 @@ std::optional<Cause> hazard_between(const Command& command, const Command& old, 
 
 }  // namespace
 
-void Front::find_hazards(int slot, size_t unit) {
+void Front::find_hazards(int32_t slot, size_t unit) {
   Command& command = context_.command(slot);
-  uint64_t& waits_for = context_.waits_for[static_cast<size_t>(slot)];
-  waits_for = 0;
+  SlotSet& waits_for = context_.waits_for[static_cast<size_t>(slot)];
+  waits_for.clear();
   if (!context_.settings.hazards || command.range_count == 0) return;
-  const uint64_t own = context_.settings.units[unit].interlock != 0 ? 0 : context_.pools[unit].all;
+  const bool interlock = context_.settings.units[unit].interlock != 0;
   int64_t youngest = -1;  // of those it waits for
-  for (uint64_t others = context_.occupied & ~own; others != 0; others &= others - 1) {
-    const int other = std::countr_zero(others);
+  context_.occupied.each([&](int32_t other) {
+    if (!interlock && context_.pools[unit].owns(other)) return;
     const Command& old = context_.command(other);
     const std::optional<Cause> hazard = hazard_between(command, old, context_.settings);
-    if (!hazard) continue;
-    waits_for |= uint64_t{1} << other;
+    if (!hazard) return;
+    waits_for.add(other);
     if (old.operation > youngest) command.hazard = *hazard;
     youngest = std::max(youngest, old.operation);
-  }
+  });
 }
 
 // --- with unrollers in the front
@@ -218,9 +218,9 @@ void Front::allocate() {
   }
   const auto unit = static_cast<size_t>(head.unit);
   Pool& pool = context_.pools[unit];
-  const uint64_t free = pool.all & ~context_.occupied;
-  if (free == 0) return;
-  const int slot = std::countr_zero(free);
+  if (pool.live == pool.slots) return;
+  int32_t slot = pool.first_slot;
+  while (context_.holds(slot)) ++slot;
   Command& command = context_.command(slot);
   stream_.decode(head.operation, command);
   command.times.offered = head.offered;
@@ -229,7 +229,7 @@ void Front::allocate() {
   command.times.issued = command.times.started = -1;
   find_hazards(slot, unit);
   if (head.role == Role::Preload || head.role == Role::Multiply) solitary_ = head.role == Role::Preload;
-  context_.occupied |= uint64_t{1} << slot;
+  context_.occupied.add(slot);
   ++pool.live;
   pool.unissued.push(slot);
   context_.may_issue = true;
@@ -262,7 +262,7 @@ void Front::record(const Command& command) {
 // For the commands that wait for this one alone.
 void Front::note_release(int32_t slot) {
   for (size_t other = 0; other < context_.waits_for.size(); ++other)
-    if (context_.waits_for[other] == uint64_t{1} << slot) {
+    if (const SlotSet& set = context_.waits_for[other]; set.holds(slot) && set.count() == 1) {
       Command& waiting = context_.slots[other];
       const Command& done = context_.command(slot);
       waiting.times.released_by = done.operation;
@@ -278,11 +278,10 @@ void Front::free_slot(int32_t slot) {
       if (part.unroller != nullptr && part.unroller->unit() == context_.command(slot).sender)
         part.unroller->completed(unit);
   context_.semaphores.complete(context_.command(slot), unit);
-  const uint64_t bit = uint64_t{1} << slot;
-  context_.occupied &= ~bit;
+  context_.occupied.remove(slot);
   --context_.pools[unit].live;
   if (log_.records()) note_release(slot);
-  for (uint64_t& waits_for : context_.waits_for) waits_for &= ~bit;
+  for (SlotSet& waits_for : context_.waits_for) waits_for.remove(slot);
   context_.may_issue = context_.progress = true;
 }
 
@@ -324,8 +323,7 @@ void Front::schedule() {
 
 int64_t Front::oldest_under_way() const {
   int64_t number = oldest();
-  for (uint64_t left = context_.occupied; left != 0; left &= left - 1)
-    number = std::min(number, context_.command(std::countr_zero(left)).operation);
+  context_.occupied.each([&](int32_t slot) { number = std::min(number, context_.command(slot).operation); });
   return number;
 }
 
@@ -333,8 +331,7 @@ bool Front::archivable() const {
   bool all = !unrolling_;
   for (const Part& part : parts_) all = all && (part.unroller == nullptr || part.unroller->quiet());
   for (size_t i = 0; i < queue().size(); ++i) all = all && stream_.id(queue()[i].operation) >= 0;
-  for (uint64_t left = context_.occupied; left != 0; left &= left - 1)
-    all = all && context_.command(std::countr_zero(left)).id >= 0;
+  context_.occupied.each([&](int32_t slot) { all = all && context_.command(slot).id >= 0; });
   return all;
 }
 

@@ -50,7 +50,7 @@ class Front {
   [[nodiscard]] bool awaits_idle() const { return drained() && (next_ >= count() || next_role_ == Role::Fence); }
   // No command is in a pool but a preload, alone, whose multiply has not come.
   [[nodiscard]] bool pools_idle() const {
-    return context_.occupied == 0 || (solitary_ && std::has_single_bit(context_.occupied));
+    return context_.occupied.empty() || (solitary_ && context_.occupied.count() == 1);
   }
   [[nodiscard]] int64_t blocked() const { return source().empty() ? -1 : source().front().operation; }
   // Why a unit without commands has none.
@@ -97,7 +97,7 @@ class Front {
   void finish(const Entry& entry);
   void advance();
   [[nodiscard]] int64_t host_cycles() const;
-  void find_hazards(int slot, size_t unit);
+  void find_hazards(int32_t slot, size_t unit);
   void free_slot(int32_t slot);
   void note_release(int32_t slot);
   void record(const Command& command);

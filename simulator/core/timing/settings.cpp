@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 
 #include "timing/schema.hpp"
+#include "timing/slot_set.hpp"
 
 namespace autocomp::timing {
 namespace {
@@ -237,15 +239,23 @@ Schema schema() {
   return schema;
 }
 
+size_t Settings::slots() const {
+  return std::accumulate(units.begin(), units.end(), size_t{0}, [](size_t sum, const UnitSettings& unit) {
+    return sum + static_cast<size_t>(unit.entries);
+  });
+}
+
 Settings resolve(const Machine& machine) {
   Settings settings;
   for (const Unit& unit : machine.units) settings.units.push_back(resolve_unit(unit));
-  int64_t slots = 0;
-  for (const UnitSettings& unit : settings.units) slots += unit.entries;
   for (const UnitSettings& unit : settings.units)
     settings.alignment =
         std::max(settings.alignment, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(unit.request_max))));
-  if (slots > 64) fail("units", "entries", "add up to " + std::to_string(slots) + "; at most 64 can be timed");
+  if (settings.slots() > SlotSet::kMost)
+    fail("units", "entries",
+         "add up to " + std::to_string(settings.slots()) + "; expected at most " + std::to_string(SlotSet::kMost));
+  if (std::ranges::count_if(settings.units, [](const UnitSettings& unit) { return facts(unit.kind).streams; }) > 64)
+    fail("units", "kind", "is stream_in or stream_out of more than 64 units");
   for (size_t m = 0; m < machine.memories.size(); ++m) {
     const Memory& memory = machine.memories[m];
     MemoryPorts ports;

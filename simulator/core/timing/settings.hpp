@@ -168,6 +168,9 @@ struct InstructionTiming {
 };
 
 struct Settings {
+  // Of the units' pools together.
+  [[nodiscard]] size_t slots() const;
+
   std::vector<UnitSettings> units;
   std::vector<MemoryPorts> memories;
   std::vector<InstructionTiming> instructions;

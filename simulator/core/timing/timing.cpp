@@ -82,7 +82,7 @@ class Engine {
       if (pool.unissued.empty()) continue;
       const int32_t slot = pool.unissued.front();
       Command& command = context_.command(slot);
-      if (context_.waits_for[static_cast<size_t>(slot)] != 0) continue;
+      if (!context_.waits_for[static_cast<size_t>(slot)].empty()) continue;
       const bool alone = pool.live <= static_cast<int64_t>(pool.unissued.size());
       if (settings_.units[u].serial != 0 && !alone) continue;
       const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
@@ -127,7 +127,7 @@ class Engine {
     const Command& head = context_.command(slot);
     if (head.role == Role::Wait || head.role == Role::Signal) return Cause::Semaphore;
     if (Semaphores::concerns(head) && !context_.semaphores.open(head, false)) return Cause::Semaphore;
-    if (context_.waits_for[static_cast<size_t>(slot)] != 0) return head.hazard;
+    if (!context_.waits_for[static_cast<size_t>(slot)].empty()) return head.hazard;
     return active ? cause : Cause::QueueFull;
   }
 
@@ -252,10 +252,10 @@ std::string Engine::deadlock() {
     const Cause cause = cause_of(u, front_.idle_cause());
     message += std::string(" and waits (") + name_of(cause) + ")";
     const Command* oldest = nullptr;
-    for (uint64_t left = context_.occupied & pool.all; left != 0; left &= left - 1) {
-      const Command& command = context_.command(std::countr_zero(left));
-      if (oldest == nullptr || command.operation < oldest->operation) oldest = &command;
-    }
+    context_.occupied.each([&](int32_t slot) {
+      const Command& command = context_.command(slot);
+      if (pool.owns(slot) && (oldest == nullptr || command.operation < oldest->operation)) oldest = &command;
+    });
     message += ", one of them command " + std::to_string(oldest->operation) + " of line " +
                std::to_string(oldest->times.line) + ";";
   }
@@ -269,13 +269,13 @@ std::string Engine::deadlock() {
 void Engine::fail(const char* kind, const std::string& message) {
   TimingFailure failure{kind, message};
   int64_t oldest = kNever;
-  for (uint64_t left = context_.occupied; left != 0; left &= left - 1) {
-    const Command& command = context_.command(std::countr_zero(left));
-    if (command.operation >= oldest) continue;
+  context_.occupied.each([&](int32_t slot) {
+    const Command& command = context_.command(slot);
+    if (command.operation >= oldest) return;
     oldest = command.operation;
     failure.instruction = command.times.instruction;
     failure.line = command.times.line;
-  }
+  });
   if (oldest == kNever && front_.blocked() >= 0) {
     const Operation& operation = operations_.at(front_.blocked());
     failure.instruction = operation.instruction;

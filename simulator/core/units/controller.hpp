@@ -69,7 +69,7 @@ class Controller {
 
   // True until the command has completed: then its slot is free, or of another command.
   [[nodiscard]] bool there(const Tracker& tracker) const {
-    return tracker.slot >= 0 && (context_.occupied >> static_cast<size_t>(tracker.slot) & 1) != 0 &&
+    return tracker.slot >= 0 && context_.holds(tracker.slot) &&
            context_.command(tracker.slot).operation == tracker.operation;
   }
 

@@ -17,7 +17,7 @@ from autocomp.simulator import _core
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Unit
 
 MOST = 1 << 26  # of any setting: what an evaluation scales it by still fits the simulator's range
-MOST_ENTRIES = 64  # of all pools together: one machine word holds which of them wait for which
+MOST_ENTRIES = 1024  # in the pools of all units
 TRANSFERS = ("transfer_in", "transfer_out")
 STREAMS = ("stream_in", "stream_out")
 MOVES = (*TRANSFERS, *STREAMS)
