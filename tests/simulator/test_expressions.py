@@ -165,5 +165,5 @@ def test_wrong_tables_are_refused_with_what_is_wrong() -> None:
         e.op("FAdd", e.arg(0), e.arg(0))
     with pytest.raises(ValueError, match="unknown operator 'Plus'"):
         e.op("Plus")
-    with pytest.raises(ValueError, match="exactly one memory of kind dram, not 0"):
+    with pytest.raises(ValueError, match="at least one memory of kind dram"):
         e.builder.build()

@@ -20,11 +20,12 @@ def usual_conditions(accelerator: Accelerator) -> Mapping[str, Accelerator]:
     """By name, what a kernel may meet where it is used: half and three times the memory's latency, and a host that
     executes one instruction a cycle, with the other costs that the description states. Only what differs from the
     machine itself."""
-    latency = int(accelerator.dram.settings.get("latency", 0))
+    latencies = {m.name: int(m.settings.get("latency", 0)) for m in accelerator.drams}
     conditions = {}
-    for factor in LATENCIES if latency else ():
-        scaled = max(1, round(latency * factor))
-        conditions[f"latency {scaled}"] = with_settings(accelerator, {f"{accelerator.dram.name}.latency": scaled})
+    for factor in LATENCIES if any(latencies.values()) else ():
+        scaled = {name: max(1, round(latency * factor)) for name, latency in latencies.items() if latency}
+        settings = {f"{name}.latency": latency for name, latency in scaled.items()}
+        conditions[f"latency {', '.join(map(str, scaled.values()))}"] = with_settings(accelerator, settings)
     conditions["host"] = with_settings(accelerator, {"host.code": 1})
     return {name: machine for name, machine in conditions.items() if machine != accelerator}
 

@@ -24,6 +24,7 @@ from autocomp.targets.simulator.evaluate.bounds import peak_multiply_accumulates
 from autocomp.targets.simulator.evaluate.objectives import bound_of, objective_of
 from autocomp.targets.simulator.isa.derived.analysis import Kind
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
+from autocomp.targets.simulator.isa.main_memory import total_width
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.knowledge import knowledge
 from autocomp.targets.simulator.profile import record
@@ -169,7 +170,7 @@ class SimulatorTarget(Target):
         return SimulatedRun(record(kernel, workload, self.accelerator, source))
 
     def roofs(self, workload: Workload) -> Roofs:
-        bus = int(self.accelerator.dram.settings.get("bus", 0))
+        bus = total_width(self.accelerator)
         return Roofs(peak_multiply_accumulates(self.accelerator), bus)
 
     def story(self, evaluation: Evaluation, diagnosis: Evidence | None) -> tuple[str, ...]:

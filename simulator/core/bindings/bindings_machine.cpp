@@ -171,6 +171,7 @@ void bind_machine(nb::module_& m) {
       .def("unit", &add_unit, "name"_a, "settings"_a, "choices"_a)
       .def("instruction", &add_instruction, "name"_a, "unit"_a, "parameters"_a, "body"_a, "accesses"_a, "properties"_a,
            "pointers"_a = Indices{})
+      .def("home", &MachineBuilder::home, "instruction"_a, "pointer"_a, "memory"_a)
       .def("word", &MachineBuilder::word, "instruction"_a, "key"_a, "word"_a)
       .def("setting", &add_setting, "key"_a, "value"_a)
       .def("build", [](const MachineBuilder& b) { return std::make_shared<CompiledMachine>(b.build()); });

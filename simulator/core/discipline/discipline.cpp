@@ -164,7 +164,8 @@ void Discipline::command(const OperationList& list) {
       if (access.memory != machine_.dram())
         local(access);
       else
-        each_point(access, [&](int64_t byte) { dram(access.tensor, byte, byte + access.bytes, write); });
+        lies_in(operation.instruction, access);
+      each_point(access, [&](int64_t byte) { dram(access.tensor, byte, byte + access.bytes, write); });
     }
   };
   each_access(false);

@@ -80,6 +80,7 @@ class Discipline {
     std::vector<std::vector<int32_t>> reader;  // by timeline
     std::vector<bool> undefined;               // those that hold nothing of use; empty: there are none
     bool read_only = false;
+    int32_t home = -1;  // the memory that it is accessed in, of several; -1: in none yet
   };
   struct Row {                          // of a local memory
     int32_t writer = 0;                 // its last one; 0: none
@@ -131,6 +132,7 @@ class Discipline {
   void initialised(const Rows& rows, int64_t row, int32_t memory);
   void live(Rows& rows, int64_t row, bool write);
   void close(Rows& rows, int64_t row) const;
+  void lies_in(int32_t instruction, const AccessInstance& access);
   void dram(int64_t tensor, int64_t first, int64_t last, bool write);
   void dram_contents(Elements& elements, int64_t tensor, int64_t begin, int64_t end, bool write);
   bool conflict_local(int32_t before, bool was_write, int64_t row, const AccessInstance& access, int32_t now);

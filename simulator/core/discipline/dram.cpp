@@ -5,6 +5,22 @@
 
 namespace autocomp {
 
+// Of several memories, a tensor lies in that of its first access, and all others have to say the same.
+void Discipline::lies_in(int32_t instruction, const AccessInstance& access) {
+  if (access.tensor < 0 || at(access.tensor) >= elements_.size()) return;
+  int32_t memory = machine_.dram();
+  for (const auto& [pointer, home] : machine_.machine().instructions[at(instruction)].homes)
+    if (pointer == access.parameter) memory = home;
+  int32_t& home = elements_[at(access.tensor)].home;
+  if (home < 0) home = memory;
+  if (home == memory) return;
+  const auto name = [this](int32_t index) { return machine_.machine().memories[at(index)].name; };
+  report("other-memory",
+         text(present_) + " accesses " + describe_place(tensors_[at(access.tensor)], access.base) + " in '" +
+             name(memory) + "', and earlier commands in '" + name(home) + "'; a tensor lies in one memory",
+         -1);
+}
+
 void Discipline::dram(int64_t tensor, int64_t first, int64_t last, bool write) {
   if (tensor < 0 || at(tensor) >= elements_.size()) return;
   Elements& g = elements_[at(tensor)];

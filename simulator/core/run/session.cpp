@@ -328,13 +328,19 @@ void Session::count_last() {
 }
 
 void Session::count(int32_t instruction, const std::vector<Traffic>& traffic) {
-  const size_t unit = at(machine_.machine().instructions[at(instruction)].unit + 1);
+  const Instruction& table = machine_.machine().instructions[at(instruction)];
+  const size_t unit = at(table.unit + 1);
   UnitWork& work = result.work[unit];
+  // Of tensors in several memories those of the first pointer's are counted.
+  const int32_t home = table.homes.empty() || table.homes.front().first != table.pointers.front()
+                           ? machine_.dram()
+                           : table.homes.front().second;
   for (const Traffic& t : traffic) {
-    Traffic& total = work.traffic[at(t.memory)];
+    const bool tensors = t.memory == machine_.dram();
+    Traffic& total = work.traffic[at(tensors ? home : t.memory)];
     total.read = scalar::add(total.read, t.read);
     total.written = scalar::add(total.written, t.written);
-    if (t.memory != machine_.dram()) continue;
+    if (!tensors) continue;
     result.dram_bytes_read = scalar::add(result.dram_bytes_read, t.read);
     result.dram_bytes_written = scalar::add(result.dram_bytes_written, t.written);
   }

@@ -35,7 +35,7 @@ CompiledMachine::CompiledMachine(Machine machine) : machine_(std::move(machine))
   stream_plans_.resize(machine_.statements.size());
   for (size_t i = 0; i < machine_.instructions.size(); ++i) plan_instruction(i);
   for (size_t i = 0; i < machine_.memories.size(); ++i)
-    if (machine_.memories[i].kind == MemoryKind::Dram) dram_ = static_cast<int32_t>(i);
+    if (dram_ < 0 && machine_.memories[i].kind == MemoryKind::Dram) dram_ = static_cast<int32_t>(i);
 }
 
 void CompiledMachine::analyse_exprs() {

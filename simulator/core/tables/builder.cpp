@@ -89,6 +89,10 @@ void MachineBuilder::stream(int32_t instruction, CommandStream stream) {
   instruction_at(instruction).streams.push_back(std::move(stream));
 }
 
+void MachineBuilder::home(int32_t instruction, int32_t pointer, int32_t memory) {
+  instruction_at(instruction).homes.emplace_back(pointer, memory);
+}
+
 void MachineBuilder::word(int32_t instruction, const std::string& key, const std::string& word) {
   assign(instruction_at(instruction).words, key, word);
 }

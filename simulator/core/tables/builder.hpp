@@ -19,6 +19,7 @@ class MachineBuilder {
   int32_t unit(Unit unit);
   int32_t instruction(Instruction instruction);
   void stream(int32_t instruction, CommandStream stream);
+  void home(int32_t instruction, int32_t pointer, int32_t memory);  // tensors that it points to lie in that memory
   void word(int32_t instruction, const std::string& key, const std::string& word);  // a timing property
   void setting(const std::string& key, int64_t value);
   void choice(const std::string& key, const std::string& value);

@@ -52,7 +52,7 @@ class Validator {
       if (memory.shown >= 0) view(memory, where);
     }
     if (m_.memories.size() > kMaxMemories) fail("more than " + std::to_string(kMaxMemories) + " memories");
-    if (drams != 1) fail("a machine has exactly one memory of kind dram, not " + std::to_string(drams));
+    if (drams == 0) fail("a machine has at least one memory of kind dram");
   }
 
   void view(const Memory& memory, const std::string& where) const {
@@ -200,6 +200,8 @@ class Validator {
       fail(where + ": parameter " + std::to_string(access.parameter) + " does not exist");
     // What the other kind of memory needs may be there too, and is looked at later: it must exist.
     const bool dram = memory.kind == MemoryKind::Dram;
+    const auto main = std::ranges::find(m_.memories, MemoryKind::Dram, &Memory::kind);
+    if (dram && &memory != &*main) fail(where + ": accesses of tensors name the first memory of kind dram");
     if (dram || access.pointer >= 0) front(access.pointer, parameters, where + " pointer");
     if (dram || access.bytes >= 0) front(access.bytes, parameters, where + " bytes");
     if (!dram || access.first_col >= 0) front(access.first_col, parameters, where + " first_col");
@@ -252,6 +254,11 @@ class Validator {
       fail(where + ": unit " + std::to_string(instruction.unit) + " does not exist");
     if (instruction.parameters.size() != instruction.parameter_types.size())
       fail(where + ": parameter names and types differ in number");
+    for (const auto& [p, memory] : instruction.homes)
+      if (std::ranges::count(instruction.pointers, p) == 0 || memory < 0 ||
+          static_cast<size_t>(memory) >= m_.memories.size() ||
+          m_.memories[static_cast<size_t>(memory)].kind != MemoryKind::Dram)
+        fail(where + ": parameter " + std::to_string(p) + " is no pointer to a memory of kind dram");
     for (const int32_t p : instruction.pointers)
       if (p < 0 || static_cast<size_t>(p) >= instruction.parameters.size() ||
           instruction.parameter_types[static_cast<size_t>(p)] != ValueType::Int)

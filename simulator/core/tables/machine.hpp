@@ -99,7 +99,7 @@ struct Expr {
 };
 
 enum class MemoryKind : uint8_t {
-  Dram,      // tensors, byte addressed through pointers; exactly one per machine
+  Dram,      // tensors, byte addressed through pointers. Accesses name the first; of others see Instruction::homes
   Local,     // rows of elements, visible to programs, tracked by the memory discipline
   Register,  // rows of elements inside a unit (weights in an array …): no ports, no discipline
 };
@@ -180,6 +180,7 @@ struct Instruction {
   std::vector<std::string> parameters;
   std::vector<ValueType> parameter_types;
   std::vector<int32_t> pointers;                           // parameters that are addresses of tensors
+  std::vector<std::pair<int32_t, int32_t>> homes;          // pointers to another Dram memory than the first, and it
   std::vector<int32_t> body;                               // statements
   std::vector<Access> accesses;                            // evaluated with the state before the instruction
   std::vector<Property> properties;                        // likewise

@@ -8,6 +8,7 @@
 
 #include "semantics/operation.hpp"
 #include "timing/archive.hpp"
+#include "timing/cache.hpp"
 #include "timing/settings.hpp"
 #include "timing/timing.hpp"
 
@@ -41,6 +42,8 @@ struct Command {
   size_t demand_count = 0;
   std::optional<AccessInstance> write;  // local memory written
   std::optional<AccessInstance> dram;
+  size_t home = 0;                       // the memory of tensors that it accesses
+  Lines lines;                           // … and what its cache does
   Page page = Page::Other;               // on which the access of main memory begins
   bool accumulate = false;               // the write reads the old value
   std::optional<AccessInstance> result;  // preload: the write of its multiply, which this command owns

@@ -137,10 +137,10 @@ class Context {
   Semaphores semaphores;
   std::vector<Pool> pools;
   std::vector<Command> slots;
-  std::vector<SlotSet> waits_for;   // by slot: those whose commands must complete before this one's may issue
+  std::vector<SlotSet> waits_for;  // by slot: those whose commands must complete before this one's may issue
   std::vector<size_t> unit_of;
   SlotSet occupied;
-  bool one_array = false;  // what it books, no other array can have asked for first
+  bool one_array = false;               // what it books, no other array can have asked for first
   std::vector<int64_t> bandwidth_free;  // by memory: when it has served what has been asked of it
   // By unit: rows that passed its scaler before any was multiplied. Whose turn it is at the multipliers follows from
   // it then, once; no state holds it.

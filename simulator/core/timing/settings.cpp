@@ -86,10 +86,17 @@ struct Number {
 };
 const std::vector<Number>& numbers() {
   static const Settings machine;
+  static const DramSettings dram;
   static const MemoryPorts local;
-  static const std::vector<Number> numbers = {{"dram", "bus", machine.bus, 1},
-                                              {"dram", "latency", machine.latency, 0},
+  static const std::vector<Number> numbers = {{"dram", "bus", dram.bus, 1},
+                                              {"dram", "latency", dram.latency, 0},
                                               {"dram", "page", machine.page, 0},
+                                              {"dram", "channels", dram.channels, 1},
+                                              {"dram", "interleave", dram.interleave, 1},
+                                              {"dram", "cache_lines", dram.cache_lines, 0},
+                                              {"dram", "cache_line", dram.cache_line, 1},
+                                              {"dram", "cache_bus", dram.cache_bus, 1},
+                                              {"dram", "cache_latency", dram.cache_latency, 0},
                                               {"local", "read_latency", local.read_latency, 1},
                                               {"local", "held_rows", local.held_rows, 1},
                                               {"local", "bandwidth", local.bandwidth, 0},
@@ -164,7 +171,9 @@ Role role_from(const std::string& where, const std::string& word) {
   fail(where, "role", "is '" + word + "', which is not a role");
 }
 
-InstructionTiming resolve_instruction(const Instruction& instruction, const std::vector<UnitSettings>& units) {
+// `drams`: by memory, its number among those of tensors.
+InstructionTiming resolve_instruction(const Instruction& instruction, const std::vector<UnitSettings>& units,
+                                      const std::vector<size_t>& drams) {
   InstructionTiming timing;
   timing.unit = instruction.unit;
   bool asks = false;
@@ -176,6 +185,8 @@ InstructionTiming resolve_instruction(const Instruction& instruction, const std:
     asks = kind.asks;
     timing.role = kind.role == Role::Expand && instruction.streams.empty() ? Role::Configure : kind.role;
   }
+  for (const auto& [pointer, memory] : instruction.homes)
+    timing.homes.emplace_back(pointer, drams.at(static_cast<size_t>(memory)));
   for (const auto& [key, word] : instruction.words) {
     if (key == "role") timing.role = role_from(where, word);
   }
@@ -226,6 +237,37 @@ bool chosen(const Machine& machine, const std::string& key, const std::string& f
 
 }  // namespace
 
+namespace {
+
+int64_t power_of_two(const Machine& machine, const std::string& name, const char* key) {
+  const int64_t value = number(machine, "dram", key, name);
+  if (!std::has_single_bit(static_cast<uint64_t>(value)))
+    fail("memory " + name, key, "is " + std::to_string(value) + "; expected a power of two");
+  return value;
+}
+
+// `largest`: bytes of the largest request.
+DramSettings resolve_dram(const Machine& machine, const std::string& name, int64_t largest) {
+  DramSettings dram;
+  dram.bus = number(machine, "dram", "bus", name);
+  dram.latency = number(machine, "dram", "latency", name);
+  dram.channels = power_of_two(machine, name, "channels");
+  dram.interleave = power_of_two(machine, name, "interleave");
+  dram.cache_lines = number(machine, "dram", "cache_lines", name);
+  dram.cache_line = power_of_two(machine, name, "cache_line");
+  dram.cache_bus = states(machine, name + ".cache_bus") ? number(machine, "dram", "cache_bus", name) : dram.bus;
+  dram.cache_latency = number(machine, "dram", "cache_latency", name);
+  dram.shared_requests = chosen(machine, name + ".request_port", "shared", "separate", false);
+  const int64_t least = dram.cache_lines > 0 ? std::max(largest, dram.cache_line) : largest;
+  if (dram.channels > 1 && dram.interleave < least)
+    fail("memory " + name, "interleave",
+         "is " + std::to_string(dram.interleave) + "; expected at least " + std::to_string(least) +
+             ", a request or line: those lie in one channel");
+  return dram;
+}
+
+}  // namespace
+
 Schema schema() {
   Schema schema;
   const UnitSettings unit;
@@ -240,9 +282,8 @@ Schema schema() {
 }
 
 size_t Settings::slots() const {
-  return std::accumulate(units.begin(), units.end(), size_t{0}, [](size_t sum, const UnitSettings& unit) {
-    return sum + static_cast<size_t>(unit.entries);
-  });
+  return std::accumulate(units.begin(), units.end(), size_t{0},
+                         [](size_t sum, const UnitSettings& unit) { return sum + static_cast<size_t>(unit.entries); });
 }
 
 Settings resolve(const Machine& machine) {
@@ -256,10 +297,15 @@ Settings resolve(const Machine& machine) {
          "add up to " + std::to_string(settings.slots()) + "; expected at most " + std::to_string(SlotSet::kMost));
   if (std::ranges::count_if(settings.units, [](const UnitSettings& unit) { return facts(unit.kind).streams; }) > 64)
     fail("units", "kind", "is stream_in or stream_out of more than 64 units");
+  std::vector<size_t> numbers(machine.memories.size());  // of memories of tensors
   for (size_t m = 0; m < machine.memories.size(); ++m) {
     const Memory& memory = machine.memories[m];
     MemoryPorts ports;
-    if (memory.kind == MemoryKind::Dram) settings.dram = static_cast<int32_t>(m);
+    if (memory.kind == MemoryKind::Dram) {
+      if (settings.drams.empty()) settings.dram = static_cast<int32_t>(m);
+      numbers[m] = settings.drams.size();
+      settings.drams.push_back(resolve_dram(machine, memory.name, settings.alignment));
+    }
     if (memory.kind == MemoryKind::Local) {
       ports.rows = std::max<int64_t>(1, memory.rows);
       ports.read_latency = number(machine, "local", "read_latency", memory.name);
@@ -280,17 +326,20 @@ Settings resolve(const Machine& machine) {
     settings.memories.push_back(ports);
   }
   for (const Instruction& instruction : machine.instructions)
-    settings.instructions.push_back(resolve_instruction(instruction, settings.units));
+    settings.instructions.push_back(resolve_instruction(instruction, settings.units, numbers));
   if (settings.dram >= 0) {
     const std::string& name = machine.memories[static_cast<size_t>(settings.dram)].name;
-    settings.bus = number(machine, "dram", "bus", name);
-    settings.latency = number(machine, "dram", "latency", name);
     settings.page = number(machine, "dram", "page", name);
     if (settings.page != 0 &&
         (!std::has_single_bit(static_cast<uint64_t>(settings.page)) || settings.page < settings.alignment))
       fail("memory " + name, "page",
            "is " + std::to_string(settings.page) + "; expected 0 or a power of two from the largest request on");
-    settings.shared_requests = chosen(machine, name + ".request_port", "shared", "separate", false);
+  }
+  for (const DramSettings& dram : settings.drams) {
+    if (dram.channels > 1) settings.alignment = std::max(settings.alignment, dram.channels * dram.interleave);
+    if (dram.cache_lines == 0) continue;
+    settings.cached = true;
+    settings.alignment = std::max(settings.alignment, dram.cache_line);
   }
   settings.host_issue = number(machine, "host", "issue");
   settings.front_queue = number(machine, "front", "queue");

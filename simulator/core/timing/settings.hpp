@@ -159,12 +159,38 @@ struct MemoryPorts {
   }
 };
 
+// A memory of tensors, with the channels that its addresses go to in turn, and a cache in front of them.
+struct DramSettings {
+  int64_t bus = 16;              // bytes a cycle of each channel's way back
+  int64_t latency = 0;           // cycles from a request's acceptance to its first beat or acknowledgement
+  int64_t channels = 1;          // a power of two
+  int64_t interleave = 256;      // bytes after which the next channel follows, a power of two
+  int64_t cache_lines = 0;       // that the cache holds; 0: there is none
+  int64_t cache_line = 64;       // bytes of one, a power of two
+  int64_t cache_bus = 16;        // bytes a cycle of a channel's way back from the cache
+  int64_t cache_latency = 0;     // cycles until the first data or acknowledgement, of lines that the cache holds
+  bool shared_requests = false;  // one beat of a request leaves in a cycle, of all units together
+
+  [[nodiscard]] int64_t beat() const { return cache_lines > 0 ? cache_bus : bus; }
+  [[nodiscard]] size_t channel(int64_t address) const {
+    return static_cast<size_t>(address / interleave & (channels - 1));
+  }
+};
+
 struct InstructionTiming {
   int32_t unit = -1;
   Role role = Role::Work;
   std::vector<std::pair<Key, uint32_t>> keys;  // property and its position among the command's values
   // Positions of the rows that a move in asks main memory for, and of their stride; -1: those that it accesses.
   int32_t rows_asked = -1, stride_asked = -1;
+  std::vector<std::pair<int32_t, size_t>> homes;  // pointers to other memories than the first, with their numbers
+
+  // The memory in which a tensor lies that this parameter points to.
+  [[nodiscard]] size_t home(int32_t parameter) const {
+    for (const auto& [pointer, memory] : homes)
+      if (pointer == parameter) return memory;
+    return 0;
+  }
 };
 
 struct Settings {
@@ -175,13 +201,12 @@ struct Settings {
   std::vector<MemoryPorts> memories;
   std::vector<InstructionTiming> instructions;
   size_t banks = 0;
-  int32_t dram = -1;
-  int64_t bus = 16;       // bytes a cycle of the memory's return bus
-  int64_t latency = 0;    // cycles from a request's acceptance to its first beat or acknowledgement
-  int64_t alignment = 1;  // bytes, a power of two: addresses that differ by a multiple are cut into requests alike
-  int64_t page = 0;       // bytes of a page of address translation, a power of two; 0: none
-  bool shared_requests = false;  // one beat of a request leaves in a cycle, of all units together
-  int64_t host_issue = 1;        // cycles between two commands of the host at least
+  int32_t dram = -1;                // the memory that accesses of tensors name: the first
+  std::vector<DramSettings> drams;  // the first is the one of units that stream
+  int64_t alignment = 1;            // bytes, a power of two: addresses that differ by a multiple are requested alike
+  bool cached = false;              // a cache stands in front of a memory of tensors
+  int64_t page = 0;                 // bytes of a page of address translation, a power of two; 0: none
+  int64_t host_issue = 1;           // cycles between two commands of the host at least
   int64_t front_queue = 8, front_latency = 4;
   int64_t front_width = 1;      // commands that are offered, enter pools and complete in a cycle
   bool hazards = true;          // overlapping accesses of different units are ordered

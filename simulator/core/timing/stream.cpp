@@ -51,12 +51,34 @@ void Stream::place(int64_t number, std::vector<Pages>& pages) {
   known.last = last;
 }
 
+// Notes what the cache does for a command. Its contents follow from the order of commands, not from the cycles that
+// they take.
+void Stream::look_up(int64_t number) {
+  const InstructionTiming& here = timing(number);
+  const Operation& operation = list_.at(number);
+  const AccessInstance* accesses = list_.accesses_of(operation);
+  for (uint32_t a = 0; a < operation.access_count; ++a) {
+    if (accesses[a].memory != settings_.dram || accesses[a].tracked) continue;
+    Cache& cache = caches_[here.home(accesses[a].parameter)];
+    if (cache.there()) lines_[number] = cache.move(accesses[a], vocabulary_.address(accesses[a]));
+    return;  // timing looks at the first alone
+  }
+}
+
+const Lines& Stream::lines(int64_t number) const {
+  static const Lines none;
+  const auto known = lines_.find(number);
+  return known == lines_.end() ? none : known->second;
+}
+
 void Stream::supply(bool ended) {
   ended_ = ended;
   for (; seen_ < list_.count(); ++seen_) {
     pair(seen_);
     ask(seen_);
-    if (list_.at(seen_).sender < 0) place(seen_, pages_);
+    if (list_.at(seen_).sender >= 0) continue;
+    place(seen_, pages_);
+    if (settings_.cached) look_up(seen_);
   }
   int64_t known = seen_;
   for (const int64_t open : open_)
@@ -66,7 +88,7 @@ void Stream::supply(bool ended) {
     if (timing(number).role != Role::Fence) last_ = number;
   if (!naming_) return;
   for (int64_t number = list_.first + named(); number <= last_; ++number)
-    ids_.push_back(list_.at(number).sender < 0 ? vocabulary_.id(list_, list_.at(number)) : -1);
+    ids_.push_back(list_.at(number).sender < 0 ? name(number) : -1);
 }
 
 int64_t Stream::place_behind(int64_t next) const {
@@ -82,17 +104,22 @@ int64_t Stream::place_behind(int64_t next) const {
 void Stream::forget(int64_t before) {
   const int64_t first = list_.first;
   list_.forget(before);
+  lines_.erase(lines_.begin(), lines_.lower_bound(list_.first));
   if (naming_) ids_.erase(ids_.begin(), ids_.begin() + std::min(list_.first - first, named()));
 }
 
 void Stream::decode(int64_t number, Command& command) {
   const bool sent = list_.at(number).sender >= 0;
-  if (sent) place(number, sent_pages_);  // in the order in which they leave, so their ids are known only now
-  restore(number, sent && naming_ ? vocabulary_.id(list_, list_.at(number)) : id(number), command);
+  if (sent) {  // in the order in which they leave, so their ids are known only now
+    place(number, sent_pages_);
+    if (settings_.cached) look_up(number);
+  }
+  restore(number, sent && naming_ ? name(number) : id(number), command);
 }
 
 void Stream::restore(int64_t number, int32_t id, Command& command) const {
   vocabulary_.decode(list_, list_.at(number), command);
+  if (settings_.cached) command.lines = lines(number);
   command.operation = number;
   command.id = id;
 }

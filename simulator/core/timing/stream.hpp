@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -22,7 +23,9 @@ class Stream {
         naming_(options.memoise),
         open_(settings.units.size(), -1),
         pages_(settings.units.size()),
-        sent_pages_(settings.units.size()) {}
+        sent_pages_(settings.units.size()) {
+    for (const DramSettings& dram : settings.drams) caches_.emplace_back(dram.cache_lines, dram.cache_line);
+  }
 
   // Looks at the operations appended since the last time. `ended`: there will be no more.
   void supply(bool ended);
@@ -62,6 +65,9 @@ class Stream {
   void pair(int64_t number);
   void ask(int64_t number);
   void place(int64_t number, std::vector<Pages>& pages);
+  void look_up(int64_t number);
+  [[nodiscard]] int32_t name(int64_t number) { return vocabulary_.id(list_, list_.at(number), lines(number)); }
+  [[nodiscard]] const Lines& lines(int64_t number) const;
   [[nodiscard]] int64_t named() const { return static_cast<int64_t>(ids_.size()); }
 
   const Settings& settings_;
@@ -71,6 +77,8 @@ class Stream {
   std::vector<int32_t> ids_;   // of the commands of the list, up to the last known
   std::vector<int64_t> open_;  // by unit: a preload behind which no other command of the unit has come yet, or -1
   std::vector<Pages> pages_, sent_pages_;  // by unit: of the host's commands, and of those that loops send
+  std::vector<Cache> caches_;              // in front of each memory of tensors
+  std::map<int64_t, Lines> lines_;         // by operation, where a cache does something for it
   int64_t seen_ = 0;                       // operations looked at
   int64_t last_ = -1;  // the last that is not a fence, known with all it needs, and followed by another
   bool ended_ = false;

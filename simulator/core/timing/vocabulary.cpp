@@ -46,7 +46,8 @@ std::optional<std::pair<int64_t, int64_t>> Vocabulary::pages(const OperationList
 }
 
 // `tracks`: the rows that it accesses are those by which the machine tracks hazards.
-void Vocabulary::add_access(Command& command, const AccessInstance& access, bool tracks) const {
+void Vocabulary::add_access(Command& command, const InstructionTiming& timing, const AccessInstance& access,
+                            bool tracks) const {
   if (access.tracked) {
     add_range(command, access);
     return;
@@ -54,6 +55,7 @@ void Vocabulary::add_access(Command& command, const AccessInstance& access, bool
   if (access.memory == settings_.dram) {
     if (command.dram) return;
     command.dram = access;
+    command.home = timing.home(access.parameter);
     command.dram->base = address(access) & (std::max(settings_.page, settings_.alignment) - 1);
     return;
   }
@@ -109,7 +111,7 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
   const bool derived = std::none_of(accesses, accesses + operation.access_count,
                                     [](const AccessInstance& access) { return access.tracked; });
   for (uint32_t a = 0; a < operation.access_count; ++a)
-    add_access(command, accesses[a], derived && (owns_writes || !accesses[a].write));
+    add_access(command, timing, accesses[a], derived && (owns_writes || !accesses[a].write));
   if (operation.partner < 0) return;
   const Operation& multiply = list.at(operation.partner);
   accesses = list.accesses_of(multiply);
@@ -123,7 +125,7 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
 }
 
 template <typename Put>
-void Vocabulary::spell(const OperationList& list, const Operation& operation, Put& put) const {
+void Vocabulary::spell(const OperationList& list, const Operation& operation, const Lines& lines, Put& put) const {
   put(int64_t{operation.plan} << 32 | static_cast<uint32_t>(operation.sender));
   put(static_cast<int64_t>(operation.page));
   put(operation.host_cycles);
@@ -134,6 +136,7 @@ void Vocabulary::spell(const OperationList& list, const Operation& operation, Pu
       put(properties[position]);
   }
   spell_accesses(list, operation, put);
+  lines.spell(put);
   if (operation.partner < 0) return;
   const Operation& multiply = list.at(operation.partner);
   put(multiply.plan);
@@ -202,10 +205,10 @@ class Comparison {
 
 }  // namespace
 
-int32_t Vocabulary::look_up(const OperationList& list, const Operation& operation) {
+int32_t Vocabulary::look_up(const OperationList& list, const Operation& operation, const Lines& lines) {
   words_.clear();
   const auto append = [this](int64_t word) { words_.push_back(word); };
-  spell(list, operation, append);
+  spell(list, operation, lines, append);
   if (ids_.size() == kMostCommands) return ids_.find(words_).value_or(-1);
   const int32_t id = ids_.number(words_);
   if (ids_.size() > next_.size()) next_.push_back(-1);
@@ -213,16 +216,16 @@ int32_t Vocabulary::look_up(const OperationList& list, const Operation& operatio
 }
 
 // Programs repeat themselves: most often the command is the one that came after the latest the last time.
-int32_t Vocabulary::id(const OperationList& list, const Operation& operation) {
+int32_t Vocabulary::id(const OperationList& list, const Operation& operation, const Lines& lines) {
   // What a command expands to lies outside the operation.
   if (settings_.instructions[static_cast<size_t>(operation.instruction)].role == Role::Expand) return latest_ = -1;
   int32_t id = latest_ < 0 ? -1 : next_[static_cast<size_t>(latest_)];
   if (id >= 0) {
     Comparison known(ids_.spelled(id));
-    spell(list, operation, known);
+    spell(list, operation, lines, known);
     if (!known.equal()) id = -1;
   }
-  if (id < 0) id = look_up(list, operation);
+  if (id < 0) id = look_up(list, operation, lines);
   if (latest_ >= 0) next_[static_cast<size_t>(latest_)] = id;
   return latest_ = id;
 }

@@ -1,6 +1,9 @@
-// The machine's port to main memory: it takes every request, or one beat of a request a cycle where units share it; one
-// in-order response beat a cycle comes back, read data and write acknowledgements alike.
+// A channel of a memory of tensors: one in-order response beat a cycle comes back, read data and write acknowledgements
+// alike. With a cache in front, lines that it lacks are fetched one after the other over the memory's own bus.
 #pragma once
+
+#include <algorithm>
+#include <bit>
 
 #include "timing/engine.hpp"
 #include "units/piece.hpp"
@@ -18,15 +21,18 @@ struct Response {
   int64_t skip = 0;                  // … which follow `skip` other bytes
 };
 
+// The part of an access that a request is for.
+struct Reach {
+  int64_t row = 0;                            // index of the row
+  int64_t begin = 0, address = 0, bytes = 0;  // addresses of the row and of the part
+  bool write = false;
+};
+
 class Channel {
  public:
-  explicit Channel(bool shared_requests) : shared_requests_(shared_requests) {}
-
-  // Whether a beat of a request may leave in this cycle: who asks first does.
-  [[nodiscard]] bool request(int64_t now) {
-    if (shared_requests_ && requested_ == now) return false;
-    requested_ = now;
-    return true;
+  // First cycle in which the memory can answer a request that leaves now.
+  [[nodiscard]] int64_t arrival(const DramSettings& dram, const Lines& lines, const Reach& reach, int64_t now) {
+    return dram.cache_lines == 0 ? now + dram.latency : through_cache(dram, lines, reach, now);
   }
   void respond(const Response& response) { responses_.push(response); }
   [[nodiscard]] Response* front(int64_t now) {
@@ -51,13 +57,28 @@ class Channel {
                      response.position, response.useful, response.skip);
     });
     archive.cycle(held_until_);
+    archive.cycle(fetched_until_);
   }
 
  private:
-  bool shared_requests_;
-  int64_t requested_ = -1;  // the last cycle in which a beat left
+  // Writes are taken by the cache, and need not wait for what they make it fetch.
+  [[nodiscard]] int64_t through_cache(const DramSettings& dram, const Lines& lines, const Reach& reach, int64_t now) {
+    const int64_t line = dram.cache_line, found = now + dram.cache_latency, first = reach.begin / line;
+    int64_t there = found;
+    for (int64_t number = reach.address / line; number * line < reach.address + reach.bytes; ++number) {
+      if (number * line < reach.address && reach.address > reach.begin) continue;  // an earlier request asked for it
+      const auto place = static_cast<size_t>(reach.row * lines.per_row + number - first);
+      const uint8_t state = place < lines.states.size() ? lines.states[place] : 0;
+      const int64_t moved = std::popcount(state) * ((line + dram.bus - 1) / dram.bus);
+      if (moved > 0) fetched_until_ = std::max(fetched_until_, found) + moved;
+      if ((state & Lines::kFetched) != 0 && !reach.write) there = std::max(there, fetched_until_ + dram.latency);
+    }
+    return there;
+  }
+
   Ring<Response> responses_;
   int64_t held_until_ = 0;
+  int64_t fetched_until_ = 0;  // the bus behind the cache is taken
 };
 
 // Requests that may be outstanding at a time. A slot is free again some cycles after its last beat.

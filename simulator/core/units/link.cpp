@@ -48,7 +48,7 @@ void Link::send(Context& context) {
   context.progress = true;
   if (!ask.last) return;
   const int64_t there = now + 1;  // behind another buffer
-  const int64_t ready = std::max(free_, there + settings_.latency);
+  const int64_t ready = std::max(free_, there + settings_.drams.front().latency);
   free_ = ready + ask.responses;
   responses_.push({ready, ask.responses, unit, ask.request});
 }

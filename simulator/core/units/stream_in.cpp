@@ -78,7 +78,8 @@ void StreamIn::look() {
   translation.look(client, first_page_, translating_, now);
   context_.progress = true;
   if (translated_ && !again)
-    link_.ask(unit_, second_, true, (second_.bytes + context_.settings.bus - 1) / context_.settings.bus, now);
+    link_.ask(unit_, second_, true,
+              (second_.bytes + context_.settings.drams.front().bus - 1) / context_.settings.drams.front().bus, now);
   std::swap(first_, second_);
   std::swap(first_page_, second_page_);
   translated_ = translating_;
@@ -159,9 +160,9 @@ void StreamIn::merge() {
     if (free)
       merger_ = {*beat, true, 0, sent = 0};
     else
-      over = merger_.sent == request.useful && request.bytes - merger_.read <= context_.settings.bus;
+      over = merger_.sent == request.useful && request.bytes - merger_.read <= context_.settings.drams.front().bus;
     if (free) over = false;
-    merger_.read = std::min(merger_.read + context_.settings.bus, request.bytes);
+    merger_.read = std::min(merger_.read + context_.settings.drams.front().bus, request.bytes);
     link_.take(unit_, context_.now);
     context_.progress = true;
     cause_ = Cause::Busy;

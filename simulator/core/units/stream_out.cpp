@@ -212,7 +212,7 @@ void StreamOut::write() {
     request_page_ = page_ + page_of(address_, context_.settings.page);
     address_ += piece.useful;
     left_ -= piece.useful;
-    beats_ = (piece.bytes + context_.settings.bus - 1) / context_.settings.bus;
+    beats_ = (piece.bytes + context_.settings.drams.front().bus - 1) / context_.settings.drams.front().bus;
   }
   translating_ = true;
   first_ = {--beats_ == 0, request_page_};

@@ -80,8 +80,8 @@ void TransferIn::write_block(int32_t slot, int64_t row, int64_t block) {
 }
 
 void TransferIn::take_beat(Channel& channel, Response& response) {
-  const int64_t bus = context_.settings.bus;
   const int32_t slot = response.slot;
+  const int64_t bus = context_.settings.drams[context_.command(slot).home].beat();
   Move& m = move(slot);
   const int64_t end = response.skip + response.useful;
   const int64_t before = std::clamp<int64_t>(response.taken * bus, response.skip, end);
@@ -170,18 +170,19 @@ void TransferIn::step_rows() {
   if (!queue_.empty()) begin(queue_.front());
 }
 
-void TransferIn::request(Channel& channel) {
+void TransferIn::request(MainMemory& memory) {
   if (!queue_.empty() && next_step_ <= context_.now) step_rows();
   if (requests_.empty() || requests_.front().ready > context_.now) return;
-  if (!request_slots_.free(context_.now) || !channel.request(context_.now)) return;
   Request& next = requests_.front();
+  const Command& command = context_.command(next.slot);
+  if (!request_slots_.free(context_.now) || !memory.request(command.home, context_.now)) return;
   Move& m = move(next.slot);
-  const AccessInstance& source = *context_.command(next.slot).dram;
-  const int64_t address = row_at(source, next.row) + next.done;
+  const int64_t begin = row_at(*command.dram, next.row), address = begin + next.done;
   const Piece piece = best_request(address, m.row_bytes - next.done, settings_.request_min, settings_.request_max);
-  const auto beats = static_cast<int32_t>((piece.bytes + context_.settings.bus - 1) / context_.settings.bus);
-  channel.respond({context_.now + context_.settings.latency, unit_, next.slot, false, beats, 0, next.row, next.done,
-                   piece.useful, piece.skip});
+  const int64_t bus = context_.settings.drams[command.home].beat();
+  const auto beats = static_cast<int32_t>((piece.bytes + bus - 1) / bus);
+  memory.respond(command.home, command.lines, {next.row, begin, address, piece.useful, false},
+                 {0, unit_, next.slot, false, beats, 0, next.row, next.done, piece.useful, piece.skip}, context_.now);
   request_slots_.take();
   ++m.open;
   context_.progress = true;

@@ -2,7 +2,7 @@
 // requests in flight, scaling on the way, one local row written a cycle.
 #pragma once
 
-#include "units/channel.hpp"
+#include "units/main_memory.hpp"
 
 namespace autocomp::timing {
 
@@ -16,7 +16,7 @@ class TransferIn {
   [[nodiscard]] bool writes_due() const { return due(writes_) || due(scaled_) || due(zeros_); }
   void write_rows();
   [[nodiscard]] bool requests_due() const { return due(requests_) || (!queue_.empty() && next_step_ <= context_.now); }
-  void request(Channel& channel);
+  void request(MainMemory& memory);
   void schedule();
   void archive(Archive& archive);
   [[nodiscard]] Cause cause() const;

@@ -15,6 +15,13 @@ int64_t reads_per_row(const Command& command) {
   return rows > 0 ? std::max<int64_t>(1, points(command.reads[0]) / rows) : 1;
 }
 
+void archive_lines(Archive& archive, Lines& lines) {
+  size_t count = lines.states.size();
+  archive.values(lines.per_row, count);
+  lines.states.resize(count);
+  for (uint8_t& state : lines.states) archive.value(state);
+}
+
 }  // namespace
 
 TransferOut::TransferOut(Context& context, int32_t unit)
@@ -30,6 +37,8 @@ void TransferOut::issue(int32_t slot) {
   const Command& command = context_.command(slot);
   Job job;
   if (command.dram) job.target = *command.dram;
+  job.home = command.home;
+  job.lines = command.lines;
   job.scaled = command.value(Key::Scaled) != 0;
   job.rows = rows_of(command);
   job.reads_per_row = reads_per_row(command);
@@ -47,25 +56,29 @@ void TransferOut::acknowledge(Channel& channel) {
   cause_ = Cause::Busy;
 }
 
-void TransferOut::write(Channel& channel) {
+void TransferOut::write(MainMemory& memory) {
   if (!sending_) return;
-  if (!request_slots_.free(context_.now) || !channel.request(context_.now)) {
+  Job& job = jobs_.front();
+  if (!request_slots_.free(context_.now) || !memory.request(job.home, context_.now)) {
     cause_ = Cause::Bus;
     return;
   }
-  Job& job = jobs_.front();
   context_.progress = true;
   cause_ = Cause::Busy;
   if (beats_left_ == 0) {
-    const int64_t address = row_at(job.target, job.row) + sent_;
+    const int64_t begin = row_at(job.target, job.row), address = begin + sent_;
     const Piece piece = best_request(address, job.target.bytes - sent_, settings_.request_min, settings_.request_max);
+    const int64_t bus = context_.settings.drams[job.home].beat();
     request_slots_.take();
     ++unacknowledged_;
     sent_ += piece.useful;
-    beats_left_ = (piece.bytes + context_.settings.bus - 1) / context_.settings.bus;
+    beats_left_ = (piece.bytes + bus - 1) / bus;
+    last_ = piece.useful;
   }
   if (--beats_left_ > 0) return;
-  channel.respond({.valid = context_.now + context_.settings.latency, .unit = unit_, .acknowledge = true});
+  const int64_t begin = row_at(job.target, job.row);
+  memory.respond(job.home, job.lines, {job.row, begin, begin + sent_ - last_, last_, true},
+                 {.unit = unit_, .acknowledge = true}, context_.now);
   if (sent_ < job.target.bytes) return;
   sending_ = false;
   if (++job.row == job.rows) jobs_.pop();
@@ -132,8 +145,8 @@ void TransferOut::read() {
     next_step_ = std::max(next_step_, context_.command(queue_.front()).times.issued + settings_.start);
 }
 
-void TransferOut::step(Channel& channel) {
-  write(channel);
+void TransferOut::step(MainMemory& memory) {
+  write(memory);
   collect();
   scale();
   read();
@@ -163,9 +176,10 @@ void TransferOut::archive(Archive& archive) {
     AccessInstance& target = job.target;
     archive.values(target.dims, target.base, target.bytes);
     for (int d = 0; d < target.dims; ++d) archive.values(target.count[d], target.stride[d]);
-    archive.values(job.rows, job.reads_per_row, job.scaled, job.row, job.collected);
+    archive.values(job.rows, job.reads_per_row, job.scaled, job.row, job.collected, job.home);
+    archive_lines(archive, job.lines);
   });
-  archive.values(sending_, sent_, beats_left_);
+  archive.values(sending_, sent_, last_, beats_left_);
   request_slots_.archive(archive);
   archive.value(unacknowledged_);
   archive.cycle(last_acknowledge_, settings_.idle_delay);

@@ -2,7 +2,7 @@
 // writer, a writer that collects a row's blocks and sends them as aligned requests.
 #pragma once
 
-#include "units/channel.hpp"
+#include "units/main_memory.hpp"
 
 namespace autocomp::timing {
 
@@ -16,7 +16,7 @@ class TransferOut {
     return sending_ || due(before_) || due(after_) || (!queue_.empty() && next_step_ <= context_.now) ||
            (!jobs_.empty() && jobs_.front().rows == 0);
   }
-  void step(Channel& channel);
+  void step(MainMemory& memory);
   void schedule();
   void archive(Archive& archive);
   [[nodiscard]] bool idle() const {
@@ -28,6 +28,8 @@ class TransferOut {
  private:
   struct Job {  // what the writer has to send for one command
     AccessInstance target;
+    size_t home = 0;  // the memory that it is in
+    Lines lines;      // … and what its cache does
     int64_t rows = 0, reads_per_row = 1;
     bool scaled = false;
     int64_t row = 0, collected = 0;  // row in the writer, reads collected of it
@@ -37,7 +39,7 @@ class TransferOut {
     bool scaled = false;
   };
   [[nodiscard]] bool due(const Ring<Row>& rows) const { return !rows.empty() && rows.front().ready <= context_.now; }
-  void write(Channel& channel);
+  void write(MainMemory& memory);
   void collect();
   void scale();
   void read();
@@ -52,7 +54,8 @@ class TransferOut {
   Ring<int64_t> leaving_;     // cycle in which each row's place that the writer has taken is free again
   Ring<Job> jobs_;
   bool sending_ = false;
-  int64_t sent_ = 0;        // bytes of the row that have been requested
+  int64_t sent_ = 0;        // bytes of the row that have been requested …
+  int64_t last_ = 0;        // … the last of them by the current request
   int64_t beats_left_ = 0;  // of the current request
   RequestSlots request_slots_;
   int64_t unacknowledged_ = 0, last_acknowledge_ = -1;

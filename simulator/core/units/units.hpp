@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "units/array.hpp"
-#include "units/channel.hpp"
 #include "units/link.hpp"
+#include "units/main_memory.hpp"
 #include "units/serial.hpp"
 #include "units/stream_in.hpp"
 #include "units/stream_out.hpp"
@@ -20,7 +20,7 @@ namespace autocomp::timing {
 class Units {
  public:
   Units(Context& context, const CompiledMachine& compiled, OperationList& operations)
-      : context_(context), channel_(context.settings.shared_requests), link_(context.settings) {
+      : context_(context), memory_(context.settings), link_(context.settings) {
     // Units keep references into the context, and their places: reserve before adding.
     const size_t count = context.settings.units.size();
     ins_.reserve(count);
@@ -94,9 +94,9 @@ class Units {
       if (array.active()) array.step();
     for (Serial& serial : serials_) serial.step();
     for (TransferOut& out : outs_)
-      if (out.due()) out.step(channel_);
+      if (out.due()) out.step(memory_);
     for (TransferIn& in : ins_)
-      if (in.requests_due()) in.request(channel_);
+      if (in.requests_due()) in.request(memory_);
     for (StreamOut& out : streams_out_)
       if (out.due()) out.read();
     for (StreamIn& in : streams_in_) in.request();
@@ -107,13 +107,13 @@ class Units {
   }
 
   void schedule() {
-    channel_.schedule(context_);
+    memory_.schedule(context_);
     link_.schedule(context_);
     each([](size_t, auto& unit) { unit.schedule(); });
   }
 
   void archive(Archive& archive) {
-    channel_.archive(archive);
+    memory_.archive(archive);
     for (TransferIn& in : ins_) in.archive(archive);
     for (Array& array : arrays_) array.archive(archive);
     for (Serial& serial : serials_) serial.archive(archive);
@@ -152,17 +152,19 @@ class Units {
   }
 
   void respond() {
-    Response* response = channel_.front(context_.now);
-    if (response == nullptr) return;
-    const size_t place = places_[static_cast<size_t>(response->unit)].index;
-    if (response->acknowledge)
-      outs_[place].acknowledge(channel_);
-    else if (ins_[place].ready_for_beat())
-      ins_[place].take_beat(channel_, *response);
+    memory_.each([this](Channel& channel) {
+      Response* response = channel.front(context_.now);
+      if (response == nullptr) return;
+      const size_t place = places_[static_cast<size_t>(response->unit)].index;
+      if (response->acknowledge)
+        outs_[place].acknowledge(channel);
+      else if (ins_[place].ready_for_beat())
+        ins_[place].take_beat(channel, *response);
+    });
   }
 
   Context& context_;
-  Channel channel_;
+  MainMemory memory_;
   Link link_;
   std::vector<Unroller> unrollers_;
   std::vector<TransferIn> ins_;

@@ -11,8 +11,10 @@ from autocomp.targets.evaluation import Bound
 from autocomp.targets.simulator.isa.derived.analysis import Kind
 from autocomp.targets.simulator.isa.derived.contractions import contractions, peak
 from autocomp.targets.simulator.isa.derived.passes import passes
+from autocomp.targets.simulator.isa.derived.regions import derive
 from autocomp.targets.simulator.isa.derived.roles import call_roles
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.isa.main_memory import channel_width, channels, fresh_width, shortest_latency
+from autocomp.targets.simulator.isa.model import Accelerator, Memory
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, UNIT_KEYS
 from autocomp.workload import Workload
 from autocomp.workload.convolution import convolution
@@ -92,22 +94,38 @@ def _bus(accelerator: Accelerator) -> tuple[float, float]:
     of bytes, in whole beats. The width itself where a unit moves data in another way.
 
     Where memory is far, a unit that waits for answers carries less, by Little's law. A request is under way for the
-    memory's latency at least, and a unit has at most `requests` of them under way.
+    memory's latency at least, and a unit has at most `requests` of them under way. Several memories and channels carry
+    as much as all of them together, and what comes in once, a cache cannot hold yet.
     """
     units = {unit.name: unit.settings for unit in accelerator.units}
-    width = int(accelerator.dram.settings.get("bus", 0))
-    latency = int(accelerator.dram.settings.get("latency", 0))
+    latency = shortest_latency(accelerator)
 
     def carried(role: Kind) -> float:
+        rate = fresh_width if role == "load" else channel_width
+        reached = _reached(accelerator, write=role == "store")
+        buses = [(width, channels(memory)) for memory in reached if (width := rate(memory))]
         moving = [units.get(unit or "", {}) for unit in _moving(accelerator, role)]
-        if not width or not moving or any(unit.get("kind") not in MOVES for unit in moving):
-            return float(width)
-        beats = max(size / -(-size // width) for unit in moving for size in _requests(unit))
+        if not buses or not moving or any(unit.get("kind") not in MOVES for unit in moving):
+            return float(sum(width * each for width, each in buses))
+        sizes = {size for unit in moving for size in _requests(unit)}
+        beats = sum(each * max(size / -(-size // width) for size in sizes) for width, each in buses)
         if not latency or any(unit.get("instant") for unit in moving):
             return beats
         return min(beats, sum(_number(unit, "requests") * max(_requests(unit)) for unit in moving) / latency)
 
     return carried("load"), carried("store")
+
+
+def _reached(accelerator: Accelerator, *, write: bool) -> tuple[Memory, ...]:
+    """The memories of tensors that some instruction reads, or writes."""
+    if len(accelerator.drams) == 1:
+        return accelerator.drams
+    names: set[str] = set()
+    for instruction in accelerator.instructions:
+        homes = {p.name: p.memory or accelerator.dram.name for p in instruction.parameters if p.kind == "pointer"}
+        regions = derive(accelerator, instruction)
+        names |= {homes[r.pointer] for r in regions if r.pointer in homes and r.write == write}
+    return tuple(memory for memory in accelerator.drams if memory.name in names)
 
 
 def _number(unit: Mapping[str, int | float | str], key: str) -> int:
@@ -175,7 +193,7 @@ def _ends(workload: Workload, accelerator: Accelerator) -> int:
     known = [units[name] for name in carried if name in units and units[name].get("kind") in MOVES]
     if not workload.inputs or len(known) != len(carried) or any(unit.get("instant") for unit in known):
         return 0
-    return 2 * int(accelerator.dram.settings.get("latency", 0))
+    return 2 * shortest_latency(accelerator)
 
 
 def beyond(workload: Workload, accelerator: Accelerator, cycles: int) -> str | None:

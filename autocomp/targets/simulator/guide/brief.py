@@ -25,7 +25,7 @@ from autocomp.targets.simulator.guide.semantics import copied_records, fields_re
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Memory, Parameter
 from autocomp.targets.simulator.isa.rules import memory_rule, requirements
-from autocomp.targets.simulator.isa.show import show, show_number, show_streams
+from autocomp.targets.simulator.isa.show import show, show_number, show_pointer, show_streams
 from autocomp.targets.simulator.isa.tree import Number, Statement
 
 USUAL = frozenset({"load", "store", "contraction", "preload", "synchronisation", "front end"})
@@ -183,7 +183,9 @@ def _operands(parameters: Sequence[Parameter]) -> str:
 
 
 def _operand(parameter: Parameter) -> str:
-    kind = {"pointer": "DRAM address", "address": f"address `{parameter.space}`"}.get(parameter.kind, parameter.kind)
+    kind = {"pointer": show_pointer(parameter), "address": f"address `{parameter.space}`"}.get(
+        parameter.kind, parameter.kind
+    )
     if parameter.choices:
         kind = " or ".join(parameter.choices)
     elif parameter.low is not None:

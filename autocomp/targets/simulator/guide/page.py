@@ -13,10 +13,11 @@ from autocomp.targets.simulator.guide.requests import beats, requests
 from autocomp.targets.simulator.isa.algebra import ONE
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile, peak
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
+from autocomp.targets.simulator.isa.main_memory import cached, channel_width
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory, Unit
 from autocomp.targets.simulator.isa.rules import spellings
 from autocomp.targets.simulator.isa.show import show
-from autocomp.targets.simulator.isa.timing import KINDS, MEMORY_KEYS, POOLED, PROPERTY_KEYS, SECTION_KEYS, UNIT_KEYS
+from autocomp.targets.simulator.isa.timing import KINDS, POOLED, PROPERTY_KEYS, SECTION_KEYS, UNIT_KEYS, memory_number
 from autocomp.targets.simulator.stalls import STALLS, glossary_lines
 
 TOLD = {  # properties that a kernel's author plans with
@@ -231,12 +232,14 @@ def _figures(figures: Measured, known: Mapping[str, float]) -> str:
 def memory_times(accelerator: Accelerator, *, banks: bool = True) -> Iterator[str]:
     """Bandwidth, latency, how rows are cut into requests, and ports of banks; with `banks`, which banks there are."""
     bus = _bus(accelerator)
-    for dram in (memory for memory in accelerator.memories if memory.kind == "dram"):
-        latency = int(dram.settings.get("latency", 0))
+    for dram in accelerator.drams:
+        latency = memory_number(dram.settings, "latency")
         yield (
-            f"- `{dram.name}`: {bus} bytes a cycle in each direction; {latency} cycles from a request to its first "
-            "data, so moves have to be issued well before their data is needed."
+            f"- `{dram.name}`: {_width(dram)}; {latency} cycles from a request to its first "
+            f"data, so moves have to be issued well before their data is needed.{_cache(dram)}"
         )
+    if len(accelerator.drams) > 1:
+        yield "- A tensor lies in the memory in which a command accesses it first, and only there."
     cut: dict[str, list[str]] = {}
     for unit in accelerator.units:
         if _kind(unit) in UNIT_KEYS["request_min"].kinds:
@@ -246,10 +249,28 @@ def memory_times(accelerator: Accelerator, *, banks: bool = True) -> Iterator[st
     yield from (_ports(memory, banks) for memory in accelerator.local_memories)
 
 
+def _width(dram: Memory) -> str:
+    bus, channels = memory_number(dram.settings, "bus"), memory_number(dram.settings, "channels")
+    if channels == 1:
+        return f"{bus} bytes a cycle in each direction"
+    block = memory_number(dram.settings, "interleave")
+    return f"{channels} channels of {bus} bytes a cycle in each direction, to which blocks of {block} bytes go in turn"
+
+
+def _cache(dram: Memory) -> str:
+    """The cache in front of a memory, in words; empty for a memory without one."""
+    if not cached(dram):
+        return ""
+    lines, line, latency = (memory_number(dram.settings, f"cache_{key}") for key in ("lines", "line", "latency"))
+    return (
+        f" A cache of {lines} lines of {line} bytes answers after {latency} cycles, at {channel_width(dram)} bytes a "
+        "cycle; the line used least recently makes room."
+    )
+
+
 def _bus(accelerator: Accelerator) -> int:
-    """Bytes a cycle each way; 0 for a machine without main memory."""
-    default = MEMORY_KEYS["bus"].default
-    return next((int(m.settings.get("bus", default)) for m in accelerator.memories if m.kind == "dram"), 0)
+    """Bytes a cycle each way, of all memories and channels together."""
+    return sum(memory_number(m.settings, "bus") * memory_number(m.settings, "channels") for m in accelerator.drams)
 
 
 def _splitting(unit: Unit, bus: int) -> str:

@@ -70,8 +70,11 @@ def bytes_each(accelerator: Accelerator, memory: str) -> float:
 def least_energy(accelerator: Accelerator, multiply_accumulates: int, read: int, written: int, cycles: int) -> Energy:
     """The energy that every kernel needs: its multiply-accumulates, the bytes of DRAM that it has to read and to
     write, and the machine's own for the fewest cycles."""
-    table, dram = accelerator.energy, accelerator.dram.name
-    needs = {"mac": multiply_accumulates, f"{dram}.read": read, f"{dram}.write": written, "cycle": cycles}
+    table = accelerator.energy
+    drams = [memory.name for memory in accelerator.drams]
+    needs = {"mac": multiply_accumulates, "cycle": cycles}
+    for way, count in (("read", read), ("write", written)):  # in the memory that needs least
+        needs[min((f"{dram}.{way}" for dram in drams), key=lambda key: table.get(key, 0.0))] = count
     components = {component: table[component] * n for component, n in needs.items() if n and component in table}
     return Energy(components, {})
 

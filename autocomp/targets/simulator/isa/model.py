@@ -71,6 +71,7 @@ class Parameter:
     high: int | None = None
     choices: tuple[str, ...] = ()  # names of constants that are meant here, for documentation and prompts
     doc: str = ""
+    memory: str = ""  # of a pointer: the memory of its tensors, where that is not the first of kind dram
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,13 @@ class Accelerator:
 
     @property
     def dram(self) -> Memory:
-        return next(m for m in self.memories if m.kind == "dram")
+        """The memory of tensors; of several the first, by whose name semantics call what pointers lead to."""
+        return self.drams[0]
+
+    @property
+    def drams(self) -> tuple[Memory, ...]:
+        """All memories of tensors."""
+        return tuple(m for m in self.memories if m.kind == "dram")
 
     @property
     def local_memories(self) -> tuple[Memory, ...]:

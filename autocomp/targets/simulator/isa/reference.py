@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Memory, Parameter, Procedure
 from autocomp.targets.simulator.isa.rules import requirements
-from autocomp.targets.simulator.isa.show import show, show_number, show_statements, show_streams
+from autocomp.targets.simulator.isa.show import show, show_number, show_pointer, show_statements, show_streams
 
 
 def reference(accelerator: Accelerator, markdown: bool = False) -> str:
@@ -107,7 +107,7 @@ def _procedure(procedure: Procedure) -> str:
 
 def _operand(parameter: Parameter) -> str:
     kinds = {
-        "pointer": "DRAM address",
+        "pointer": show_pointer(parameter),
         "address": f"address `{parameter.space}`",
         "float": "float",
         "integer": "integer",

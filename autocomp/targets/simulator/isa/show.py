@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from autocomp.targets.simulator.isa.model import Parameter
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Assign,
@@ -145,3 +146,8 @@ def _show_when(statement: When, indent: str, before: str) -> Iterator[str]:
         yield f"{indent}}} else {{"
         yield from show_statements(statement.otherwise, indent + "  ")
     yield f"{indent}}}"
+
+
+def show_pointer(parameter: Parameter) -> str:
+    """The kind of a pointer, with its memory where that is not the first."""
+    return "DRAM address" + (f" in `{parameter.memory}`" if parameter.memory else "")

@@ -227,6 +227,26 @@ MEMORY_KEYS: Mapping[str, Key] = _known(
     {
         "bus": Key("bytes a cycle of the way back", kinds=DRAM),
         "latency": Key("cycles from a request to its first data or acknowledgement", kinds=DRAM),
+        "channels": Key(
+            "channels of this bus each, to which addresses go in turn, a power of two; a unit asks for one request a"
+            " cycle all the same (not beside units that stream)",
+            kinds=DRAM,
+        ),
+        "interleave": Key(
+            "bytes after which the next channel follows, a power of two, and at least the largest request", kinds=DRAM
+        ),
+        "cache_lines": Key(
+            "lines of a cache in front of the memory, 0: no cache. The line used least recently makes room; what"
+            " the cache holds follows from the order of commands alone (not beside units that stream)",
+            kinds=DRAM,
+        ),
+        "cache_line": Key("bytes of a line, a power of two", kinds=DRAM),
+        "cache_bus": Key("bytes a cycle of each channel's way back from the cache; by default `bus`", kinds=DRAM),
+        "cache_latency": Key(
+            "cycles from a request to its first data or acknowledgement where the cache holds the line; `latency` comes"
+            " on top where it does not",
+            kinds=DRAM,
+        ),
         "page": Key("bytes of a page of address translation, a power of two; 0: no translation", kinds=DRAM),
         "request_port": Key(
             "moves in and out send a beat a cycle each, or one of both together, moves out first",
@@ -301,6 +321,17 @@ SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
 }
 
 Value = int | float | str
+Settings = Mapping[str, Value]  # of a unit or memory, as the description states them
+
+
+def unit_number(unit: Settings, name: str) -> int:
+    """A setting of a unit, or the simulator's default where the description leaves it out."""
+    return int(unit.get(name, UNIT_KEYS[name].default))
+
+
+def memory_number(memory: Settings, name: str) -> int:
+    """A setting of a memory, or the simulator's default."""
+    return int(memory.get(name, MEMORY_KEYS[name].default))
 
 
 def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
@@ -342,9 +373,7 @@ def _check_requests(accelerator: Accelerator, unit: Unit, kind: str, places: Map
     """Request sizes are powers of two in order, and a writer whose requests take several beats can send the second."""
 
     def number(key: str) -> int:
-        value = unit.settings.get(key, UNIT_KEYS[key].default)
-        assert isinstance(value, int)
-        return value
+        return unit_number(unit.settings, key)
 
     def fail(key: str, expected: str) -> NoReturn:
         raise IsaError(

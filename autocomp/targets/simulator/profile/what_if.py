@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autocomp.targets.profile import WhatIf
 from autocomp.targets.simulator.isa.derived.roles import computing_unit
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.isa.timing import POOLED
+from autocomp.targets.simulator.isa.timing import POOLED, memory_number
 from autocomp.targets.simulator.profile.recording import Recording, replayed_cycles
 
 ALONE = ".alone"  # ends the name of the question what is left where the computing unit alone takes time
@@ -30,12 +30,12 @@ def questions(accelerator: Accelerator) -> Iterator[Question]:
     pooled = [unit.name for unit in accelerator.units if unit.settings.get("kind", "serial") in POOLED]
     for unit in pooled:
         yield Question(f"{unit}.instant", f"if unit {unit} were infinitely fast", {f"{unit}.instant": 1})
-    dram = accelerator.dram
-    bus, latency = int(dram.settings.get("bus", 16)), int(dram.settings.get("latency", 0))
-    words = f"if {dram.name} were twice as wide ({2 * bus} bytes a cycle)"
-    yield Question(f"{dram.name}.bus*2", words, {f"{dram.name}.bus": 2 * bus})
-    words = f"if {dram.name} were half as far ({latency // 2} cycles)"
-    yield Question(f"{dram.name}.latency/2", words, {f"{dram.name}.latency": latency // 2})
+    for dram in accelerator.drams:
+        bus, latency = memory_number(dram.settings, "bus"), memory_number(dram.settings, "latency")
+        words = f"if {dram.name} were twice as wide ({2 * bus} bytes a cycle)"
+        yield Question(f"{dram.name}.bus*2", words, {f"{dram.name}.bus": 2 * bus})
+        words = f"if {dram.name} were half as far ({latency // 2} cycles)"
+        yield Question(f"{dram.name}.latency/2", words, {f"{dram.name}.latency": latency // 2})
     for memory in accelerator.local_memories:
         setting = f"{memory.name}.contention"
         yield Question(setting, f"if {memory.name} had no bank conflicts", {setting: 0})

@@ -42,6 +42,7 @@ from autocomp.targets.simulator.isa.language.expressions import build_int, evalu
 from autocomp.targets.simulator.isa.language.instructions import with_parameters
 from autocomp.targets.simulator.isa.language.scope import Scope
 from autocomp.targets.simulator.isa.language.syntax import Source, SyntaxTree, parse_syntax
+from autocomp.targets.simulator.isa.main_memory import check_main_memory
 from autocomp.targets.simulator.isa.model import Accelerator, Library, Otherwise
 from autocomp.targets.simulator.isa.timing import check_timing
 
@@ -112,8 +113,8 @@ def _check_overrides(draft: Draft, source_name: str) -> None:
 
 def _finish(draft: Draft, name: Token, text: str, source_name: str) -> Accelerator:
     scope = draft.scope
-    if sum(m.kind == "dram" for m in scope.memories.values()) != 1:
-        fail(scope, name, "an accelerator needs exactly one memory with `kind: dram;`")
+    if not any(m.kind == "dram" for m in scope.memories.values()):
+        fail(scope, name, "an accelerator needs a memory with `kind: dram;`")
     if not draft.instructions:
         fail(scope, name, f"{name} declares no instruction")
     stored = sum(m.rows * m.row_bytes for m in scope.memories.values() if not m.shown)
@@ -148,6 +149,7 @@ def _finish(draft: Draft, name: Token, text: str, source_name: str) -> Accelerat
         library=draft.library,
     )
     check_timing(accelerator, draft.places)
+    check_main_memory(accelerator, draft.places)
     check_energy(accelerator, draft.energy_places)
     return replace(accelerator, digest=meaning_digest(accelerator))
 

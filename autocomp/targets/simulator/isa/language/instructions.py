@@ -125,7 +125,7 @@ def _kind(scope: Scope, name: str, node: SyntaxTree) -> Parameter:
         known = [m.name for m in scope.memories.values() if m.kind == "dram"]
         if str(memory) not in known:
             unknown(scope, memory, "DRAM memory", str(memory), known)
-        return Parameter(name, "pointer")
+        return Parameter(name, "pointer", memory="" if str(memory) == known[0] else str(memory))
     if data == "address_of":
         space = cast(Token, node.children[0])
         if str(space) not in scope.spaces:

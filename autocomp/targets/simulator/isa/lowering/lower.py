@@ -127,6 +127,9 @@ class _Lowering:
         )
         for key, word in instruction.words.items():
             self.builder.word(index, key, word)
+        for position, parameter in enumerate(instruction.parameters):
+            if parameter.memory:
+                self.builder.home(index, position, self.memories[parameter.memory])
         self.instructions[instruction.name] = index
         self._add_streams(nodes, index, instruction)
         return index

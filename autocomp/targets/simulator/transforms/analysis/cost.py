@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from autocomp.targets.simulator.isa.main_memory import seen_by
+from autocomp.targets.simulator.isa.timing import Settings
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
 from autocomp.targets.simulator.transforms.analysis.limits import widest
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
-    Settings,
     transfer_cycles,
 )
 from autocomp.targets.simulator.transforms.analysis.tensors import tensors
@@ -28,12 +29,12 @@ def move_cycles(facts: Facts, site: Site, columns: int | None = None) -> float:
     rows = site.highest("rows") or 1
     width = columns or site.highest("cols") or 1
     unit = unit_settings(facts, site.role.instruction)
-    dram = facts.accelerator.dram.settings
+    memory = seen_by(facts.accelerator, facts.accelerator.instruction(site.role.instruction))
     local = max((facts.accelerator.memory(operand.memory).cols for operand in facts.operands_of(site)), default=width)
     array = None if site.pointer is None else tensors(facts).get(site.pointer.tensor)
     size, row = (1, 0) if array is None else (array.size, array.row_bytes)
-    traffic = Cutting.of(unit, dram).on_average(width * size, row).scaled(rows)
-    return transfer_cycles(unit, dram, rows, -(-width // local), traffic)
+    traffic = Cutting.of(unit, memory).on_average(width * size, row).scaled(rows)
+    return transfer_cycles(unit, memory, rows, -(-width // local), traffic)
 
 
 def unit_settings(facts: Facts, name: str) -> Settings:

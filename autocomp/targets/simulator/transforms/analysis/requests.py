@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
-from autocomp.targets.simulator.isa.timing import MEMORY_KEYS, UNIT_KEYS, Key
+from autocomp.targets.simulator.isa.timing import Settings, memory_number, unit_number
 
-Settings = Mapping[str, int | float | str]  # of a unit or memory, as the description states them
 STREAM_RECOVERY = 7  # cycles of a request in the stages of units that stream, beside the memory's latency
 
 
@@ -97,20 +96,6 @@ def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traf
     return max(written, requests, (2.0 * recovery + latency + written) / unit_number(unit, "in_flight"))
 
 
-def unit_number(unit: Settings, name: str) -> int:
-    """A setting of a unit, or the simulator's default where the description leaves it out."""
-    return _number(unit, UNIT_KEYS, name)
-
-
 def unit_settings(accelerator: Accelerator, instruction: Instruction) -> Settings:
     """The settings that the description states for the unit that executes an instruction."""
     return next((unit.settings for unit in accelerator.units if unit.name == instruction.unit), {})
-
-
-def memory_number(memory: Settings, name: str) -> int:
-    """A setting of a memory, or the simulator's default."""
-    return _number(memory, MEMORY_KEYS, name)
-
-
-def _number(settings: Settings, keys: Mapping[str, Key], name: str) -> int:
-    return int(settings.get(name, keys[name].default))

@@ -13,13 +13,12 @@ from math import prod
 from typing import ClassVar
 
 from autocomp.remember import remember
-from autocomp.targets.simulator.isa.timing import ARRAYS
+from autocomp.targets.simulator.isa.main_memory import longest_latency, seen_by
+from autocomp.targets.simulator.isa.timing import ARRAYS, unit_number
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
-    memory_number,
     transfer_cycles,
-    unit_number,
     unit_settings,
 )
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
@@ -50,16 +49,16 @@ class CostModel:
     def _move(self, stream: str, rows: int, columns: int) -> float:
         leaf, operand = self._moved(stream)
         unit = unit_settings(self.leaves.accelerator, leaf.instruction)
-        dram = self.leaves.accelerator.dram.settings
+        memory = seen_by(self.leaves.accelerator, leaf.instruction)
         blocks = -(-columns // leaf.width)
         if operand is None:
             return float(rows * blocks)
         row = self.row_dim(stream)
         fetched = rows if operand.along(row) else 1
         row_bytes = operand.tensor.shape[-1] * operand.tensor.element
-        cutting = Cutting.of(unit, dram)
+        cutting = Cutting.of(unit, memory)
         traffic = cutting.on_average(columns * operand.tensor.element, row_bytes).scaled(fetched)
-        return transfer_cycles(unit, dram, rows, blocks, traffic)
+        return transfer_cycles(unit, memory, rows, blocks, traffic)
 
     def _moved(self, stream: str) -> tuple[MoveLeaf, Operand | None]:
         leaves, computation = self.leaves, self.computation
@@ -111,7 +110,7 @@ class CostModel:
     def handshake(self) -> float:
         """Cycles by which a step's first data come after the products that they wait for, where programs order that."""
         accelerator = self.leaves.accelerator
-        return float(memory_number(accelerator.dram.settings, "latency")) if Order(accelerator).is_needed else 0.0
+        return float(longest_latency(accelerator)) if Order(accelerator).is_needed else 0.0
 
     def filling(self, grid: Grid) -> float:
         """Cycles in which the first tile comes in and the last one goes out, while nothing else is done; 0 where
@@ -252,7 +251,7 @@ class CostModel:
             total += part * (slower + exposed + self.crowding * min(products, busy))
         total *= steps
         first = sum(cycles for operand, (_, cycles) in loads.items() if operand in self.beside(schedule))
-        latency = memory_number(self.leaves.accelerator.dram.settings, "latency")
+        latency = longest_latency(self.leaves.accelerator)
         beside_products = hidden or self.leaves.trails(schedule)
         begin = started / blocks if beside_products else started
         end = stored / blocks if beside_products else stored

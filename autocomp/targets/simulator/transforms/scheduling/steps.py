@@ -13,7 +13,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.targets.simulator.transforms.analysis.requests import STREAM_RECOVERY, memory_number
+from autocomp.targets.simulator.isa.main_memory import longest_latency
+from autocomp.targets.simulator.transforms.analysis.requests import STREAM_RECOVERY
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -191,7 +192,7 @@ class _Estimate:
         end = float(stores[-1]) if hidden or trails else float(stores[first].sum()) * scale
         if trails:
             end = max(end / 4, end - self._completing() * float(products[-1]))
-        latency = memory_number(model.leaves.accelerator.dram.settings, "latency")
+        latency = longest_latency(model.leaves.accelerator)
         if hidden and model.starts:  # what starts a block of results waits until the block before last is stored
             total += self._steps / period * (latency + 2 * STREAM_RECOVERY)
         first_loads = {operand: float(loads[operand][0]) for operand in beside}

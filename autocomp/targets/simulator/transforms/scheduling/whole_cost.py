@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from math import prod
 
 from autocomp.remember import remember
+from autocomp.targets.simulator.isa.main_memory import seen_by
+from autocomp.targets.simulator.isa.timing import unit_number
 from autocomp.targets.simulator.isa.tree import Number
-from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_number, unit_settings
+from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_settings
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import FIRST, Command, Extent, Tasks, Varied
@@ -142,8 +144,9 @@ class WholeCostModel(CostModel):
                     length = max(1, length * sizes[value.dim] // self.leaves.sizes[value.dim].usual)
                 elif isinstance(value, Extent):
                     count = sizes[value.dim] * value.each
-            traffic = Cutting.of(unit, accelerator.dram.settings).on_average(length, 0).scaled(count)
-            return transfer_cycles(unit, accelerator.dram.settings, count, 1, traffic)
+            memory = seen_by(accelerator, command.instruction)
+            traffic = Cutting.of(unit, memory).on_average(length, 0).scaled(count)
+            return transfer_cycles(unit, memory, count, 1, traffic)
         return parts * (self._stated(command, sizes, "busy", "rows") or 1.0)
 
     def _stated(self, command: Command, sizes: Mapping[str, int], *keys: str) -> float:

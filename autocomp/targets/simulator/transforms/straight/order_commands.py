@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from autocomp.targets.simulator.isa.main_memory import seen_by
+from autocomp.targets.simulator.isa.timing import memory_number
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.cost import unit_settings
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
@@ -129,12 +131,12 @@ def _times(facts: Facts, step: ProgramStep) -> _Times:
     rows = max((len(access.spans) for access in step.accesses if access.local), default=1)
     if step.kind == "contraction":
         return _Times(rows, rows + _latency(facts, _instruction(facts, step)))
-    dram = facts.accelerator.dram.settings
-    unit = unit_settings(facts, _instruction(facts, step))
+    name = _instruction(facts, step)
+    memory, unit = seen_by(facts.accelerator, facts.accelerator.instruction(name)), unit_settings(facts, name)
     spans = [(first, end) for access in step.accesses if not access.local for _, first, end in access.spans]
-    traffic = Cutting.of(unit, dram).rows(spans)
-    busy = round(transfer_cycles(unit, dram, len(spans), max(1, rows // max(1, len(spans))), traffic))
-    return _Times(busy, busy + _MOVE + int(dram.get("latency", 0) if step.kind == "load" else 0))
+    traffic = Cutting.of(unit, memory).rows(spans)
+    busy = round(transfer_cycles(unit, memory, len(spans), max(1, rows // max(1, len(spans))), traffic))
+    return _Times(busy, busy + _MOVE + int(memory_number(memory, "latency") if step.kind == "load" else 0))
 
 
 def _instruction(facts: Facts, step: ProgramStep) -> str:

@@ -14,8 +14,9 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.algebra import names_in
 from autocomp.targets.simulator.isa.derived.regions import writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_role
+from autocomp.targets.simulator.isa.timing import unit_number
 from autocomp.targets.simulator.isa.tree import Number, element_bits
-from autocomp.targets.simulator.transforms.analysis.requests import unit_number, unit_settings
+from autocomp.targets.simulator.transforms.analysis.requests import unit_settings
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Command,
