@@ -161,10 +161,11 @@ void Discipline::command(const OperationList& list) {
     for (uint32_t i = 0; i < operation.access_count; ++i) {
       const AccessInstance& access = list.accesses[operation.first_access + i];
       if (access.write != write || access.tracked) continue;
-      if (access.memory != machine_.dram())
+      if (access.memory != machine_.dram()) {
         local(access);
-      else
-        lies_in(operation.instruction, access);
+        continue;
+      }
+      lies_in(operation.instruction, access);
       each_point(access, [&](int64_t byte) { dram(access.tensor, byte, byte + access.bytes, write); });
     }
   };

@@ -108,7 +108,7 @@ def test_sources_that_a_fact_lacks_or_misquotes_are_named() -> None:
     [
         ("// gemm: {layout", "// gemm: {operation: conv2d, layout", "states other fields"),
         ("rows: WGT_ROWS;", "rows: WGT_ROW;", "WGT_ROW"),
-        ("unknown 1..16", "unknown 1..64", "param COMMANDS is unknown to 64, and with that the description fails"),
+        ("unknown 1..16", "unknown 1..2048", "param COMMANDS is unknown to 2048, and with that the description fails"),
     ],
 )
 def test_what_is_wrong_with_a_draft_is_named(old: str, new: str, expected: str) -> None:
