@@ -126,7 +126,9 @@ class _Server:
 
     def _compile(self, described: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Compile what a call with such tensors launches, without launching it."""
-        tensors = [torch.zeros(t["shape"], dtype=TYPES[t["dtype"]], device=self._device) for t in described]
+        # A host that computes may take elements for indices.
+        allocate = torch.empty if self._watch is OnlyMemory else torch.zeros
+        tensors = [allocate(t["shape"], dtype=TYPES[t["dtype"]], device=self._device) for t in described]
         compiled: list[Any] = []
         self._prepare()
         with compiling_only(compiled):
