@@ -61,7 +61,7 @@ def ranked(model: CostModel) -> list[Ranked]:
 
 def _estimated(model: CostModel, bases: Iterable[Schedule]) -> list[Ranked]:
     """The schedules that follow from some, the least cycles first."""
-    estimated = (Ranked(schedule, model.cycles(schedule)) for base in bases for schedule in _all(model, base))
+    estimated = (Ranked(grid.schedule, model.cycles(grid)) for base in bases for grid in _all(model, base))
     return sorted(estimated, key=lambda item: item.cycles)
 
 
@@ -87,17 +87,15 @@ def fits(grid: Grid, model: CostModel) -> bool:
     return all(rows <= leaves.accelerator.memory(name).rows for name, rows in used.items())
 
 
-def _all(model: CostModel, base: Schedule) -> Iterator[Schedule]:
-    """The schedules with the tiles of one, all blocks, orders and levels that fit."""
+def _all(model: CostModel, base: Schedule) -> Iterator[Grid]:
+    """The grids of schedules with the tiles of one, all blocks, orders and levels that fit."""
     computation = model.computation
     for block in _blocks(model, base):
         for order in _orders(computation, block, base):
             for inner in _inners(computation):
-                given = replace(base, block=block, order=order, inner=inner)
-                if given.shared and not Grid(computation, given).shared:
-                    continue
-                for levels in _levels(model, given):
-                    yield replace(given, level=levels)
+                grid = Grid(computation, replace(base, block=block, order=order, inner=inner))
+                if not base.shared or grid.shared:
+                    yield from _levels(model, grid)
 
 
 def _usual(model: CostModel) -> Schedule:
@@ -225,19 +223,18 @@ def _inners(computation: Contraction) -> Iterable[tuple[str, ...]]:
     )
 
 
-def _levels(model: CostModel, given: Schedule) -> Iterator[Mapping[str, int]]:
-    """Levels at which to fill each operand's panel: those that save loads, and fit."""
-    order = given.order
+def _levels(model: CostModel, given: Grid) -> Iterator[Grid]:
+    """Grids with all levels at which to fill each operand's panel: those that save loads, and fit."""
+    order = given.schedule.order
     choices: dict[str, list[int]] = {}
     for operand in OPERANDS:
         deepest: dict[tuple[str, ...], int] = {(): len(order)}
         for level in range(len(order)):
-            grid = Grid(model.computation, replace(given, level={operand: level}))
-            revisits = grid.revisits(operand)
+            revisits = given.revisits_at(operand, given.existing(level))
             if revisits:
                 deepest[revisits] = level  # the innermost of those that save the same
         choices[operand] = list(deepest.values())
     for values in cartesian(*choices.values()):
-        levels = dict(zip(choices, values, strict=True))
-        if fits(Grid(model.computation, replace(given, level=levels)), model):
-            yield levels
+        grid = given.with_levels(dict(zip(choices, values, strict=True)))
+        if fits(grid, model):
+            yield grid

@@ -223,10 +223,9 @@ class CostModel:
         columns, depth = (min(tile.get(d, 1), computation.extents[d]) for d in (computation.column, computation.depth))
         return self.product(rows, columns, depth, kept)
 
-    def cycles(self, schedule: Schedule) -> float:
-        """Estimated cycles of a schedule."""
-        grid = Grid(self.computation, schedule)
-        steps = grid.steps
+    def cycles(self, grid: Grid) -> float:
+        """Estimated cycles of a schedule, of which this is the grid."""
+        schedule, steps = grid.schedule, grid.steps
         products = self.products(grid) / steps
         loads: dict[str, tuple[float, float]] = {}  # share of the steps that load, cycles in each
         for operand in OPERANDS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 from math import prod
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 
 OPERANDS = ("left", "right")
+_OF_ALL_LEVELS = ("tiles", "block", "blocks", "last", "order", "outer", "steps", "stationary", "shared")
 Count = TypeVar("Count", int, npt.NDArray[np.int64])
 
 
@@ -55,6 +56,12 @@ class Grid:
 
     computation: Contraction
     schedule: Schedule
+
+    def with_levels(self, level: Mapping[str, int]) -> Grid:
+        """The grid of the same schedule with panels at other levels. Numbers of tiles and blocks are the same."""
+        other = Grid(self.computation, replace(self.schedule, level=level))
+        other.__dict__.update({name: getattr(self, name) for name in _OF_ALL_LEVELS})
+        return other
 
     @cached_property
     def tiles(self) -> Mapping[str, int]:
@@ -126,7 +133,11 @@ class Grid:
 
     def level(self, operand: str) -> int:
         """The number of loops over blocks, of those that exist, around an operand's panel."""
-        given = self.schedule.order[: self.schedule.level.get(operand, len(self.schedule.order))]
+        return self.existing(self.schedule.level.get(operand, len(self.schedule.order)))
+
+    def existing(self, level: int) -> int:
+        """The loops that exist among the outermost `level` over blocks."""
+        given = self.schedule.order[:level]
         return sum(name in given for name in self.order)
 
     def slots(self, operand: str) -> tuple[str, ...]:
@@ -136,8 +147,12 @@ class Grid:
 
     def revisits(self, operand: str) -> tuple[str, ...]:
         """The loops over blocks inside of a panel's that use its tiles again."""
+        return self.revisits_at(operand, self.level(operand))
+
+    def revisits_at(self, operand: str, level: int) -> tuple[str, ...]:
+        """The same for a panel inside of the outermost `level` loops."""
         dims = self.dims(operand)
-        return tuple(name for name in self.order[self.level(operand) :] if name not in dims)
+        return tuple(name for name in self.order[level:] if name not in dims)
 
     def dims(self, operand: str) -> frozenset[str]:
         """The dimensions that select the elements of an operand."""
