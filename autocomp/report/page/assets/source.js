@@ -40,7 +40,7 @@ function sourceView(run, candidate, target) {
       "div",
       { class: `line${index + 1 === target ? " target" : ""}`, "data-line": index + 1, title: words },
       element("span", { class: "at" }, String(index + 1)),
-      element("span", { class: "cost", style: { "--share": cost ? (0.45 * cost.wait / most).toFixed(3) : "0" } }, cost ? amount(cost.wait) : ""),
+      element("span", { class: "cost", style: { "--share": cost ? (cost.wait / most).toFixed(3) : "0" } }, cost ? amount(cost.wait) : ""),
       element("span", { class: "text" }, ...highlighted(line)),
     );
   });
