@@ -76,6 +76,7 @@ def check_works_from(environment: Path, folder: Path, evaluations: int = 3) -> N
     )
     assert run["correct"]
     assert run["cycles"] == search["best_cycles"]
+    assert "gemm_100x70x30" in autocomp(environment, folder, "runs", "list")
 
 
 def check_workers_start_in(environment: Path, folder: Path, run: Path) -> None:
@@ -83,6 +84,17 @@ def check_workers_start_in(environment: Path, folder: Path, run: Path) -> None:
     search = ["search", "tiny_gemm", "--reuse", "0", "--evaluations", "3", "--no-cache", "--json"]
     found = json.loads(autocomp(environment, folder, *search, "--workers", "2", "--run-dir", str(run)))
     assert found["evaluations"] == 3
+
+
+def test_no_pattern_leaves_a_module_out_of_the_package() -> None:
+    """A pattern without a slash at its start matches folders at any depth: `runs` took autocomp/report/runs away."""
+    tomllib, pathspec = pytest.importorskip("tomllib"), pytest.importorskip("pathspec")
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    excluded = pathspec.GitIgnoreSpec.from_lines([*build["wheel"]["exclude"], *build["sdist"]["exclude"]])
+    modules = [
+        path.relative_to(ROOT).as_posix() for room in ("autocomp", "simulator") for path in (ROOT / room).rglob("*.py")
+    ]
+    assert [module for module in modules if excluded.match_file(module)] == []
 
 
 @pytest.mark.long
