@@ -16,7 +16,7 @@ accelerator small {
   state moves { pitch: u32; }
   unit mover { }
   unit vector { }
-  instruction pitch(bytes: int 0..65535) on mover { semantics { moves.pitch = bytes; } }
+  instruction pitch(bytes: int 0..65535) { semantics { moves.pitch = bytes; } }
   instruction fetch(from: dram*, row: int 0..63, count: int 1..8) on mover {
     semantics { for r < count, c < N: buffer[row + r][c] = from.i8[r * moves.pitch + c]; }
   }

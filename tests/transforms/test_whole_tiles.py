@@ -31,6 +31,7 @@ BUFFERED = {**CUBE, "accelerator": "buffered"}
 OUTER = {"accelerator": "outer", "dtype": "float32", "layout": {"A": "K I"}}
 FIXED = {"accelerator": "fixed", "dtype": "bfloat16", "layout": {"A": "I/8 K/8 I%8 K%8", "B": "K/8 J/8 K%8 J%8"}}
 STATIONARY = {"accelerator": "stationary", "scale": 0.0078125}
+DRAINED = {"accelerator": "drained", "scale": 0.0078125}
 
 
 def gemm(given: Mapping[str, Any], rows: int, columns: int, depth: int) -> Workload:
@@ -55,6 +56,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         (BUFFERED, (72, 64, 96), 0.6),
         (STATIONARY, (96, 40, 40), 0.5),
         (STATIONARY, (72, 24, 24), 0.5),
+        (DRAINED, (64, 24, 24), 0.5),
         (RVV, (16, 128, 32), 0.6),
         (RVV, (9, 72, 17), 0.6),
         ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
@@ -71,6 +73,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         "a buffer before those of the factors",
         "weights that move on in turn, by semaphores",
         "an odd number of weights",
+        "weights in the array, results in a queue, strides in the front end",
         "vectors",
         "short vectors",
         "a bias",

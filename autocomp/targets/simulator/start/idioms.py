@@ -8,8 +8,13 @@ from collections.abc import Iterator, Mapping
 from autocomp.data import closest
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
-from autocomp.targets.simulator.isa.derived.operands import Operand, Operands, contraction_operands
-from autocomp.targets.simulator.isa.derived.roles import CallRole, call_role
+from autocomp.targets.simulator.isa.derived.operands import (
+    Operand,
+    Operands,
+    contraction_operands,
+    memories_of_factors,
+)
+from autocomp.targets.simulator.isa.derived.roles import CallRole, call_parameters, call_role
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
 from autocomp.targets.simulator.isa.tree import element_bits, is_float
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -120,7 +125,7 @@ def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int
     tile = contraction_tile(accelerator) if operands is None else _within(operands)
     if tile is None:
         raise ConfigError(f"accelerator {accelerator.name!r} has no instruction that multiplies and sums")
-    return tile
+    return _taken(accelerator, tile)
 
 
 def _hint_for(option: str) -> str:
@@ -143,10 +148,12 @@ def c_type(dtype: str) -> str:
 def tile_addresses(workload: Workload, accelerator: Accelerator, a_rows: int, b_rows: int) -> list[tuple[str, str]]:
     """Local addresses of the tiles, by name: in the memories where the contraction finds them, one after the other
     where they share one. Where that does not follow from its semantics: operands in the memory of their element type,
-    sums in the widest."""
+    or where the array takes them from, sums in the widest."""
     operands, sums = _memories(workload, accelerator)
-    c_row = a_rows + b_rows if operands is sums else 0
-    places = _derived_places(workload, accelerator) or ((operands, 0), (operands, a_rows), (sums, c_row))
+    left, right = memories_of_factors(accelerator) or (operands, operands)
+    c_row = sum(rows for memory, rows in ((left, a_rows), (right, b_rows)) if memory is sums)
+    apart = (left, 0), (right, a_rows if left is right else 0), (sums, c_row)
+    places = _derived_places(workload, accelerator) or apart
     return [(name, _address(accelerator, memory, row)) for name, (memory, row) in zip(TILES, places, strict=True)]
 
 
@@ -198,6 +205,17 @@ def _within(operands: Operands) -> tuple[int, int, int]:
     while depth > 1 and divisible and _fills(right, operands, (rows, columns, depth)):
         depth = (depth + 1) // 2
     return rows, columns, depth
+
+
+def _taken(accelerator: Accelerator, tile: tuple[int, int, int]) -> tuple[int, int, int]:
+    """A tile, cut to what the operands take that idioms pass its sizes on to."""
+    sizes = dict(zip(("rows", "cols", "depth"), tile, strict=True))
+    for call in (call for name in TILED for call in _calls(accelerator, name)):
+        parameters = call_parameters(accelerator, call.function, len(call.arguments))
+        for argument, parameter in zip(call.arguments, parameters, strict=False):
+            if isinstance(argument, ast.Name) and argument.name in sizes and parameter is not None and parameter.high:
+                sizes[argument.name] = min(sizes[argument.name], parameter.high)
+    return sizes["rows"], sizes["cols"], sizes["depth"]
 
 
 def _fills(operand: Operand, operands: Operands, tile: tuple[int, int, int]) -> bool:
@@ -316,11 +334,16 @@ def instructions_called(accelerator: Accelerator, name: str, kind: str) -> Itera
 
 def calls_of(accelerator: Accelerator, name: str, kind: str) -> Iterator[tuple[ast.Call, CallRole]]:
     """The calls of a kind in an idiom whose holes are filled with their own names."""
-    text = fill(accelerator, name, {hole: hole for hole in HOLES})
-    for call in walk(parse(f"void called() {{ {text} }}", f"idiom {name}")):
-        role = call_role(accelerator, call.function, len(call.arguments)) if isinstance(call, ast.Call) else None
-        if isinstance(call, ast.Call) and role is not None and role.kind == kind:
+    for call in _calls(accelerator, name):
+        role = call_role(accelerator, call.function, len(call.arguments))
+        if role is not None and role.kind == kind:
             yield call, role
+
+
+def _calls(accelerator: Accelerator, name: str) -> Iterator[ast.Call]:
+    text = fill(accelerator, name, {hole: hole for hole in HOLES})
+    parsed = parse(f"void called() {{ {text} }}", f"idiom {name}")
+    return (call for call in walk(parsed) if isinstance(call, ast.Call))
 
 
 def boolean(value: bool) -> str:

@@ -224,9 +224,9 @@ class Analysis:
             return "preload"
         if any(p.kind == "address" for p in self._instruction.parameters) and self.sets_fields:
             return "preload"
-        if self._instruction.unit is None:
-            return "front end"
-        return "configuration" if self.sets_fields else "synchronisation"
+        if self.sets_fields and self._instruction.words.get("role") not in ("fence", "forget"):
+            return "configuration"
+        return "front end" if self._instruction.unit is None else "synchronisation"
 
     def _inline_element(self, element: Element) -> Element:
         return Element(element.memory, tuple(map(self._inline, element.indices)), element.element)

@@ -80,18 +80,49 @@ def contraction_operands(accelerator: Accelerator) -> tuple[Operands, ...]:
 
 def _of(accelerator: Accelerator, instruction: Instruction, tile: tuple[int, int, int]) -> Iterator[Operands]:
     for write in writes(accelerator, instruction):
-        factors = _factors(write.value)
-        if factors is None:
+        factors = _sides(write)
+        if factors is None or any(_local(accelerator, element) is None for element in (*factors, write.target)):
             continue
         variables = _variables(write)
-        elements = (*factors, write.target)
-        if any(_local(accelerator, element) is None for element in elements):
-            continue
-        first, second, sums = (_operand(accelerator, element, variables) for element in elements)
-        columns = {name for name, word in variables.items() if word == "columns"}
-        first_has, second_has = (bool(columns & _names(element)) for element in factors)
-        left, right = (second, first) if first_has and not second_has else (first, second)
+        left, right, sums = (_operand(accelerator, element, variables) for element in (*factors, write.target))
         yield Operands(left, right, sums, tile, ranges_of(accelerator, instruction), _fixed(write, variables))
+
+
+@remembered
+def memories_of_factors(accelerator: Accelerator) -> tuple[Memory, Memory] | None:
+    """The local memories of the left and the right operand of the first contraction, for a register the one that it is
+    filled from. None where they do not follow."""
+    for contraction in contractions(accelerator):
+        instruction = accelerator.instruction(contraction.instruction)
+        for write in writes(accelerator, instruction) if instruction is not None else ():
+            found = [_local(accelerator, element) or _source(accelerator, element) for element in _sides(write) or ()]
+            known = [memory for memory in found if memory is not None]
+            if len(known) == 2:
+                return known[0], known[1]
+    return None
+
+
+def _source(accelerator: Accelerator, register: Element) -> Memory | None:
+    """The only local memory that instructions fill a register from, if there is one."""
+    read = {
+        element.memory
+        for instruction in accelerator.instructions
+        for write in writes(accelerator, instruction)
+        if write.target.memory == register.memory
+        for element in walk(write.value)
+        if isinstance(element, Element) and _local(accelerator, element) is not None
+    }
+    return accelerator.home(read.pop()) if len(read) == 1 else None
+
+
+def _sides(write: Write) -> tuple[Element, Element] | None:
+    """The left and the right factor of a product that is written; the right one has the columns of the result."""
+    factors = _factors(write.value)
+    if factors is None:
+        return None
+    columns = {name for name, word in _variables(write).items() if word == "columns"}
+    first_has, second_has = (bool(columns & _names(element)) for element in factors)
+    return (factors[1], factors[0]) if first_has and not second_has else factors
 
 
 def _fixed(write: Write, variables: Mapping[str, str]) -> frozenset[str]:

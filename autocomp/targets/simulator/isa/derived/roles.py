@@ -87,6 +87,24 @@ def call_roles(accelerator: m.Accelerator, kind: Kind | None = None) -> tuple[Ca
     return tuple(role for role in candidates if role is not None and kind in (None, role.kind))
 
 
+def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[m.Parameter | None, ...]:
+    """The instruction's operand that each argument of a call form becomes (None: an argument that no operand takes
+    unchanged)."""
+    instruction = accelerator.instruction(name)
+    if instruction is not None:
+        return instruction.parameters
+    forms = (form for form in accelerator.aliases if (form.name, len(form.parameters)) == (name, arity))
+    alias = next(forms, None)
+    if alias is None or len(alias.expansion) != 1:
+        return ()
+    inner, arguments = alias.expansion[0]
+    parameters: dict[str, m.Parameter | None] = dict.fromkeys(alias.parameters)
+    for argument, parameter in zip(arguments, call_parameters(accelerator, inner, len(arguments)), strict=False):
+        if isinstance(argument, Name) and argument.name in parameters:
+            parameters[argument.name] = parameter
+    return tuple(parameters.values())
+
+
 def computing_unit(accelerator: m.Accelerator) -> str:
     """The unit that contracts; empty if the machine has no contraction."""
     for role in call_roles(accelerator, "contraction"):
@@ -139,7 +157,7 @@ def _role(accelerator: m.Accelerator, analysis: Analysis, used: Mapping[tuple[st
         frozenset(analysis.reads),
         frozenset(analysis.writes),
         frozenset(analysis.states_read),
-        frozenset() if analysis.kind == "front end" else frozenset(analysis.sets_fields),  # those configure nothing
+        frozenset(analysis.sets_fields),
     )
 
 

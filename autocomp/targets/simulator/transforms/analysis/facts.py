@@ -9,8 +9,7 @@ from functools import cached_property
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
-from autocomp.targets.simulator.isa.derived.roles import CallRole, call_roles
-from autocomp.targets.simulator.isa.tree import Name
+from autocomp.targets.simulator.isa.derived.roles import CallRole, call_parameters, call_roles
 from autocomp.targets.simulator.kernel import canonical_hash
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.local_rows import local_rows
@@ -297,24 +296,6 @@ def pointer(argument: ast.Expression) -> Pointer | None:
         subscripts.insert(0, affine(node.index))
         node = node.base
     return Pointer(node.name, tuple(subscripts) or (Affine(0),)) if isinstance(node, ast.Name) else None
-
-
-def call_parameters(accelerator: m.Accelerator, name: str, arity: int) -> tuple[m.Parameter | None, ...]:
-    """The instruction's operand that each argument of a call form becomes (None: an argument that no operand takes
-    unchanged)."""
-    instruction = accelerator.instruction(name)
-    if instruction is not None:
-        return instruction.parameters
-    forms = (form for form in accelerator.aliases if (form.name, len(form.parameters)) == (name, arity))
-    alias = next(forms, None)
-    if alias is None or len(alias.expansion) != 1:
-        return ()
-    inner, arguments = alias.expansion[0]
-    parameters: dict[str, m.Parameter | None] = dict.fromkeys(alias.parameters)
-    for argument, parameter in zip(arguments, call_parameters(accelerator, inner, len(arguments)), strict=False):
-        if isinstance(argument, Name) and argument.name in parameters:
-            parameters[argument.name] = parameter
-    return tuple(parameters.values())
 
 
 def _sites(facts: Facts) -> Iterator[Site]:

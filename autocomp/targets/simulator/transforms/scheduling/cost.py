@@ -251,9 +251,9 @@ class CostModel:
         total *= steps
         first = sum(cycles for operand, (_, cycles) in loads.items() if operand in self.beside(schedule))
         latency = longest_latency(self.leaves.accelerator)
-        beside_products = hidden or self.leaves.trails(schedule)
+        beside_products = hidden or Order(self.leaves.accelerator).trails(schedule)
         begin = started / blocks if beside_products else started
         end = stored / blocks if beside_products else stored
-        if self.leaves.trails(schedule):
+        if Order(self.leaves.accelerator).trails(schedule):
             end = max(end / 4, end - products / 2)
         return total + max(0.0, first + begin - products / 2) + end + 3 * latency + self.filling(grid)

@@ -17,6 +17,7 @@ from autocomp.targets.simulator.isa.main_memory import longest_latency
 from autocomp.targets.simulator.transforms.analysis.requests import STREAM_RECOVERY
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
+from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 Steps = npt.NDArray[np.float64]
@@ -187,7 +188,7 @@ class _Estimate:
         busy = following + (_earlier(starts, period) / period if hidden else 0.0)
         total = float(np.maximum(np.maximum(products, busy), stored).sum())
         total += model.crowding * float(np.minimum(products, busy).sum()) + float(on_time[: self._steps].sum())
-        trails = model.leaves.trails(grid.schedule)
+        trails = Order(model.leaves.accelerator).trails(grid.schedule)
         begin = float(starts[0]) if hidden or trails else float(starts[first].sum()) * scale
         end = float(stores[-1]) if hidden or trails else float(stores[first].sum()) * scale
         if trails:

@@ -86,7 +86,7 @@ class WholeCostModel(CostModel):
             for command in commands:
                 unit = command.instruction.unit
                 used[unit] = used.get(unit, 0.0) + self._cycles(command, extents) / again
-        product = super().tile(grid, rows, kept) + self._said(grid, extents)
+        product = super().tile(grid, rows, kept) + self._said(grid, extents) + used.pop(self._unit, 0.0)
         return max(product, self._waiting(grid, extents), *used.values())
 
     def _said(self, grid: Grid, extents: Mapping[str, int]) -> float:

@@ -13,7 +13,7 @@ from autocomp.targets.simulator.transforms.scheduling.computation import Contrac
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form, Register
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
-from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 Numbers = Mapping[str, int | float]
 
@@ -133,11 +133,6 @@ class Leaves:
         """Operands whose loads go ahead by themselves."""
         return frozenset()
 
-    def trails(self, schedule: Schedule) -> bool:
-        """True if results of the last block are stored beside the products that complete others."""
-        beside = schedule.deferred and schedule.ahead and schedule.lead
-        return bool(beside) and not Order(self.accelerator).is_needed
-
     def suits(self, grid: Grid) -> bool:
         """True if the machine can load tiles in the order of a schedule."""
         return True
@@ -172,7 +167,7 @@ class Leaves:
         outer = prod(grid.blocks[dim] for dim in grid.outer)
         times = outer if operand == "result" else grid.events(operand) * slots
         memory = self.product.memories[operand]
-        beside = operand == "result" and self.trails(grid.schedule)
+        beside = operand == "result" and Order(self.accelerator).trails(grid.schedule)
         return Buffer(memory, rows, slots * grid.phases(operand), float(rows * times), used, beside)
 
     def width(self, operand: str, grid: Grid) -> int:

@@ -13,6 +13,7 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.tree import Name
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import spelled
+from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
 
 _MANY = 64  # semaphores that are tried where their number is not stated
 
@@ -28,6 +29,10 @@ class Order:
     def is_needed(self) -> bool:
         """True if programs have to order the units."""
         return not self.accelerator.settings.get("hazards.tracked", 1)
+
+    def trails(self, schedule: Schedule) -> bool:
+        """True if results of the last block are stored beside the products that complete others."""
+        return bool(schedule.deferred and schedule.ahead and schedule.lead) and not self.is_needed
 
     def between(self, first: str | None, later: str | None) -> list[str]:
         """Calls that make what the unit `later` does from here on wait for what the unit `first` did so far."""

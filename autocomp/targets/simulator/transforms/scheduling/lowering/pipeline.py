@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
+from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import LAST, NEXT, NOW, THEN, Lines
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
@@ -39,7 +40,7 @@ class Pipeline:
         self._nest = nest
         self._grid = nest.grid
         self._schedule = nest.schedule
-        self._trails = nest.leaves.trails(nest.schedule)
+        self._trails = Order(nest.leaves.accelerator).trails(nest.schedule)
         self._beside = self._grid.defers or self._trails  # moves of results go beside products
 
     def lines(self) -> Lines:

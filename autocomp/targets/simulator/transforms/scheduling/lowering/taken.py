@@ -90,10 +90,20 @@ class _Taker:
                 if known.memory != touch.memory or known.addressed != bool(touch.operand):
                     raise NotApplicable(f"tiles of {buffer} lie in several memories")
                 rooms[buffer] = Room(known.memory, max(rows, known.rows), known.addressed)
-        unaddressed = [name for name, room in rooms.items() if not room.addressed]
-        if set(unaddressed) - self.whole.loads.keys():
-            raise NotApplicable(f"no operand says where {unaddressed[0]} lies")
+        hidden = {name for name, room in rooms.items() if not room.addressed}
+        unknown = sorted(name for name in hidden if not self._in_order(name))
+        if unknown:
+            raise NotApplicable(f"no operand says where {unknown[0]} lies")
         return rooms
+
+    def _in_order(self, buffer: str) -> bool:
+        """True if a buffer without addresses holds its tiles in the order in which they come, and tiles that move on to
+        it lie in the same place each."""
+        whole = self.whole
+        if buffer not in whole.loads:
+            return any(buffer in role.rows for role in whole.finish)
+        _, accesses = whole.product.rows[buffer]
+        return not whole.brings[buffer] or len(np.unique(whole.touches.first[accesses[:, 0]])) == 1
 
     # --- operands
 

@@ -17,7 +17,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
-from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 ROW = "row"  # in an expression: the first row of a tile
 FIRST = ""  # instead of a dimension: the first product of each result
@@ -196,10 +196,6 @@ class Tasks:
     def queued(self) -> tuple[str, ...]:
         """Operands that come through a queue: each product takes the next tile."""
         return tuple(operand for operand in self.loads if not self.rooms[operand].addressed)
-
-    def trails(self, schedule: Schedule) -> bool:
-        """False: a block's results are stored when all of them are complete."""
-        return False
 
     def suits(self, grid: Grid) -> bool:
         """True if no tile from a queue is used again once another one was."""
