@@ -41,3 +41,15 @@ def test_requests_under_way_bound_what_far_memory_gives(latency: int) -> None:
     measured = SimulatorEvaluator(far, workload).evaluate(starting_kernel(workload, far))
     assert measured.value is not None
     assert least.value <= measured.value
+
+
+def test_acknowledgements_of_stores_come_between_the_data_of_loads() -> None:
+    """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests, of which 198 may be the last ones."""
+    small = isa.load("tpu_v1", {"DIM": 64, "UB_KB": 256, "ACC_KB": 256, "BUS": 64})
+    workload = parse("operation: gemm\naccelerator: tpu_v1\ndims: {I: 256, J: 256, K: 256}\n", Path("even.yaml"))
+    least = bound(workload, small)
+    assert least.parts["memory"] == 2 * 256 * 256 / 64 + 256 - (70 + 128)
+    assert least.parts["ends"] == 2 * 70 + 128
+    measured = SimulatorEvaluator(small, workload).evaluate(starting_kernel(workload, small))
+    assert measured.value is not None
+    assert least.value <= measured.value

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from autocomp.remember import remembered
 from autocomp.targets.evaluation import Bound
 from autocomp.targets.simulator.isa.derived.analysis import Kind
-from autocomp.targets.simulator.isa.derived.contractions import contractions, peak
+from autocomp.targets.simulator.isa.derived.contractions import contractions, multipliers, peak
 from autocomp.targets.simulator.isa.derived.passes import passes
-from autocomp.targets.simulator.isa.derived.regions import derive
+from autocomp.targets.simulator.isa.derived.ranges import ranges_of
+from autocomp.targets.simulator.isa.derived.regions import derive, writes
 from autocomp.targets.simulator.isa.derived.roles import call_roles
 from autocomp.targets.simulator.isa.main_memory import channel_width, channels, fresh_width, shortest_latency
 from autocomp.targets.simulator.isa.model import Accelerator, Memory
-from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, UNIT_KEYS
+from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS, UNIT_KEYS
+from autocomp.targets.simulator.isa.tree import Number
 from autocomp.workload import Workload
 from autocomp.workload.convolution import convolution
 
@@ -33,9 +35,10 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
 
     Compute: multiply-accumulates / peak; in an array, at least the rows that have to pass it (`_rows`). Memory: every
     input that a result depends on crosses the bus at least once and every output once; the two directions overlap, so
-    the larger counts. Requests are of whole beats, and a unit has a limited number of them under way (`_bus`). Of
-    tensors that are both, nobody knows which elements are. A host that may compute does a part of either beside the
-    machine. Ends: nothing is computed before the first data are there, and the last store has to be acknowledged.
+    the larger counts, but acknowledgements of stores come between data (`_answers`). Requests are of whole beats, and a
+    unit has a limited number of them under way (`_bus`). Of tensors that are both, nobody knows which elements are. A
+    host that may compute does a part of either beside the machine. Ends: nothing is computed before the first data are
+    there, the last product has a latency, and the last store has to be acknowledged.
 
     It holds for every kernel, because it uses nothing that a kernel decides: neither the order of loops, nor the
     operand that stays in an array, nor where data lie in local memory. So it does not count how requests cut the rows
@@ -51,6 +54,7 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     out = sum(tensor.bytes for tensor in workload.tensors if tensor.role == "output")
     fill, drain = _bus(accelerator)
     memory = math.ceil(max(into / (fill + beside), out / (drain + beside))) if fill else 0
+    answers = 0 if beside else _answers(accelerator, into, out)
     parts = []
     if compute:
         parts.append(f"{macs} multiply-accumulates at {rate + beside} a cycle take {compute} cycles")
@@ -68,13 +72,16 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     if memory:
         rates = " and ".join(f"{each + beside:g}" for each in dict.fromkeys((fill, drain)))
         parts.append(f"{into} bytes in and {out} bytes out at {rates} a cycle each way take {memory} cycles")
+    if answers > memory:
+        memory = answers
+        parts.append(f"what comes in and the acknowledgements of what goes out share the way back for {memory} cycles")
     if beside:
         parts.append(f"{beside} of either are the most that the host does beside the machine")
     limit = "the multipliers set" if compute >= memory else "the memory bus sets"
     explanation = "; ".join(parts) + f"; {limit} the bound" if parts else "nothing is known that bounds it"
     ends = 0 if beside else _ends(workload, accelerator)
     if ends:
-        explanation += f"; {ends} cycles pass before the first data and after the last store"
+        explanation += f"; {ends} cycles pass before the first data, after the last product and after the last store"
     return Bound(max(compute, memory, 1) + ends, explanation, {"compute": compute, "memory": memory, "ends": ends})
 
 
@@ -114,6 +121,38 @@ def _bus(accelerator: Accelerator) -> tuple[float, float]:
         return min(beats, sum(_number(unit, "requests") * max(_requests(unit)) for unit in moving) / latency)
 
     return carried("load"), carried("store")
+
+
+def _answers(accelerator: Accelerator, into: float, out: float) -> int:
+    """Cycles of the way back from memory: a beat of data each, or the acknowledgement of a request to store. All but
+    the last of these come while the last store is not yet acknowledged. 0 for units that move data in other ways."""
+    units = {unit.name: unit.settings for unit in accelerator.units}
+    loading = [units.get(unit or "", {}) for unit in _moving(accelerator, "load")]
+    storing = [units.get(unit or "", {}) for unit in _moving(accelerator, "store")]
+    plain = all(unit.get("kind") in TRANSFERS and not unit.get("instant") for unit in (*loading, *storing))
+    if not plain or not loading or not storing or len(accelerator.drams) > 1:
+        return 0
+    width = channel_width(accelerator.dram)
+    beat = max(size / -(-size // width) for unit in loading for size in _requests(unit)) if width else math.inf
+    requests = out / max(_number(unit, "request_max") for unit in storing)
+    last = min(requests, shortest_latency(accelerator) + _trailing(accelerator))
+    return math.ceil((into / beat + requests - last) / channels(accelerator.dram))
+
+
+@remembered
+def _trailing(accelerator: Accelerator) -> int:
+    """Cycles by which the results of the units that multiply come after all that keeps these busy, at least."""
+    units = {unit.name: unit.settings for unit in accelerator.units}
+    multiplying = multipliers(accelerator)
+    known = [units.get(unit or "") for unit in multiplying]
+    if any(unit is None or unit.get("kind", "serial") != "serial" or unit.get("instant") for unit in known):
+        return 0
+    latencies = [
+        ranges_of(accelerator, instruction).of(instruction.timing.get("latency", Number(0))).low
+        for instruction in accelerator.instructions
+        if instruction.unit in multiplying and writes(accelerator, instruction)
+    ]
+    return max(0, math.floor(min(latencies, default=0)))
 
 
 def _reached(accelerator: Accelerator, *, write: bool) -> tuple[Memory, ...]:
@@ -187,13 +226,14 @@ def _moving(accelerator: Accelerator, role: Kind) -> frozenset[str | None]:
 
 
 def _ends(workload: Workload, accelerator: Accelerator) -> int:
-    """Cycles from the first request to its data, and from the last store to its acknowledgement."""
+    """Cycles from the first request to its data, from what the last product keeps busy to its result, and from the last
+    store to its acknowledgement."""
     units = {unit.name: unit.settings for unit in accelerator.units}
     carried = _moving(accelerator, "load") | _moving(accelerator, "store")
     known = [units[name] for name in carried if name in units and units[name].get("kind") in MOVES]
     if not workload.inputs or len(known) != len(carried) or any(unit.get("instant") for unit in known):
         return 0
-    return 2 * shortest_latency(accelerator)
+    return 2 * shortest_latency(accelerator) + _trailing(accelerator)
 
 
 def beyond(workload: Workload, accelerator: Accelerator, cycles: int) -> str | None:

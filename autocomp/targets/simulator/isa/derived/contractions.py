@@ -71,15 +71,28 @@ def peak(accelerator: Accelerator) -> int:
         return 0
     known = {contraction.instruction: contraction.rate for contraction in contractions(accelerator)}
     fastest: dict[str | None, int] = {}
-    moving = {unit.name for unit in accelerator.units if unit.settings.get("kind") in MOVES}
-    for instruction in accelerator.instructions:
-        if instruction.unit in moving:
-            continue
+    for instruction in _beside_moves(accelerator):
         rate = known[instruction.name] if instruction.name in known else _rate(accelerator, instruction, None)
         if rate is None:
             return 0
         fastest[instruction.unit] = max(rate, fastest.get(instruction.unit, 0))
     return sum(fastest.values())
+
+
+@remembered
+def multipliers(accelerator: Accelerator) -> frozenset[str | None]:
+    """The units whose products may be part of a contraction."""
+    return frozenset(i.unit for i in _beside_moves(accelerator) if _multiplies(accelerator, i))
+
+
+def _beside_moves(accelerator: Accelerator) -> Iterator[Instruction]:
+    moving = {unit.name for unit in accelerator.units if unit.settings.get("kind") in MOVES}
+    return (instruction for instruction in accelerator.instructions if instruction.unit not in moving)
+
+
+def _multiplies(accelerator: Accelerator, instruction: Instruction) -> bool:
+    ranges = ranges_of(accelerator, instruction)
+    return any(_of_value(write.value, ranges) for write in writes(accelerator, instruction))
 
 
 def _contraction(accelerator: Accelerator, instruction: Instruction, analysis: Analysis) -> Contraction:
@@ -98,7 +111,7 @@ def _rate(accelerator: Accelerator, instruction: Instruction, rows: int | None) 
     """The most products in a cycle; None where a size or a time has no bound."""
     ranges = ranges_of(accelerator, instruction)
     written = writes(accelerator, instruction)
-    if not any(_of_value(write.value, ranges) for write in written):
+    if not _multiplies(accelerator, instruction):
         return 0
     unit = next((u for u in accelerator.units if u.name == instruction.unit), None)
     kind = "" if unit is None else str(unit.settings.get("kind", "serial"))
