@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,19 @@ ROOT = Path(__file__).resolve().parents[2]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 # The build tools (cmake, ninja) are installed beside this interpreter.
 BUILD_PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+
+# Where the wheel has the folders of the checkout.
+ROOMS = {
+    "autocomp": "autocomp/",
+    "simulator": "autocomp/simulator/",
+    **{data: f"autocomp/data/{data}/" for data in ("isa", "menus", "workloads", "schedules")},
+}
+BUILT_FROM = re.compile(r"core/|rtl/|.*\.cmake$|CMakeLists\.txt$")  # in simulator/: not installed
+WITHOUT_CORE = """
+import sys
+from scikit_build_core.build import build_wheel
+build_wheel(sys.argv[1], {"wheel.cmake": "false", "wheel.py-api": "py3", "build-dir": sys.argv[1] + "/build"})
+"""
 
 pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("packaging")]
 
@@ -86,15 +101,16 @@ def check_workers_start_in(environment: Path, folder: Path, run: Path) -> None:
     assert found["evaluations"] == 3
 
 
-def test_no_pattern_leaves_a_module_out_of_the_package() -> None:
-    """A pattern without a slash at its start matches folders at any depth: `runs` took autocomp/report/runs away."""
-    tomllib, pathspec = pytest.importorskip("tomllib"), pytest.importorskip("pathspec")
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
-    excluded = pathspec.GitIgnoreSpec.from_lines([*build["wheel"]["exclude"], *build["sdist"]["exclude"]])
-    modules = [
-        path.relative_to(ROOT).as_posix() for room in ("autocomp", "simulator") for path in (ROOT / room).rglob("*.py")
-    ]
-    assert [module for module in modules if excluded.match_file(module)] == []
+def test_a_wheel_holds_all_files_of_the_package(tmp_path: Path) -> None:
+    """Built without compiling. Patterns of pyproject.toml and .gitignore match folders at any depth: `runs` once took
+    autocomp/report/runs away."""
+    pytest.importorskip("scikit_build_core")
+    subprocess.run([sys.executable, "-c", WITHOUT_CORE, str(tmp_path)], check=True, cwd=ROOT, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    tracked = subprocess.run(["git", "ls-files", *ROOMS], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    parts = [path.partition("/") for path in tracked.splitlines()]
+    expected = {ROOMS[room] + path for room, _, path in parts if not (room == "simulator" and BUILT_FROM.match(path))}
+    assert expected - set(zipfile.ZipFile(wheel).namelist()) == set()
 
 
 @pytest.mark.long
