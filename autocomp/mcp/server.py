@@ -21,16 +21,23 @@ Read the resources autocomp://machine, autocomp://language and autocomp://worklo
 RESOURCES = {"machine": "text/markdown", "language": "text/markdown", "workload": "text/plain"}
 
 
-def make_server(session: Session) -> MCPServer[Any]:
-    """The server of a session. Raises ConfigError where the SDK is not installed."""
+def require_sdk() -> None:
+    """Raise ConfigError where the SDK is not installed."""
     try:
-        from mcp.server.mcpserver import MCPServer
-        from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+        import mcp.server.mcpserver  # noqa: F401
     except ImportError:
         raise ConfigError(
             "autocomp mcp needs the SDK of the Model Context Protocol, version 2",
             hint="install it with: pip install 'autocomp[mcp]'",
         ) from None
+
+
+def make_server(session: Session) -> MCPServer[Any]:
+    """The server of a session. Raises ConfigError where the SDK is not installed."""
+    require_sdk()
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+
     server: MCPServer[Any] = MCPServer("autocomp", instructions=INSTRUCTIONS, log_level="WARNING")
     tools, lock = Tools(session), threading.Lock()
     for name in NAMES:

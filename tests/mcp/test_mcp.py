@@ -267,3 +267,10 @@ def _wait_for(port: int, process: subprocess.Popen[str]) -> None:
             continue
         return
     raise AssertionError(process.communicate()[1])
+
+
+def test_without_the_sdk_no_run_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    result = CliRunner().invoke(autocomp, ["mcp", WORKLOAD, "--run-dir", str(tmp_path / "run")])
+    assert "pip install 'autocomp[mcp]'" in result.output
+    assert not (tmp_path / "run").exists()

@@ -49,7 +49,7 @@ def mcp(
     from autocomp.agents.config import Agents, Member
     from autocomp.cli.session import keep
     from autocomp.errors import ConfigError
-    from autocomp.mcp.server import serve
+    from autocomp.mcp.server import require_sdk, serve
     from autocomp.search.log.folder import RunFolder, new_run_path
     from autocomp.search.log.snapshot import Request, create, restore
     from autocomp.search.strategies import OUTSIDE
@@ -57,6 +57,7 @@ def mcp(
     from autocomp.workbench.session import Session
     from autocomp.workload import require_trusted
 
+    require_sdk()  # before a run folder is made
     if run_dir is not None and (run_dir / "config.json").exists():
         folder = RunFolder.open(run_dir)
         request = restore(folder, trust)
