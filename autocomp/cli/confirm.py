@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from autocomp.search.verdict import with_verdict
-
 if TYPE_CHECKING:
     from autocomp.report.grid import Grid
     from autocomp.search import RunFolder, SearchResult
@@ -52,8 +50,9 @@ def checked_model(target: Target) -> RtlModel:
 def confirm(request: Request, folder: RunFolder, result: SearchResult) -> tuple[Confirmed, ...]:
     """The fastest kernels that differ and that the simulator finds right, the best one first.
 
-    A search proves its best kernel only, so the others go through the stages that they have not seen.
+    A search validates its best kernel only, so the others go through the stages that they have not seen.
     """
+    from autocomp.search.verdict import with_verdict
     from autocomp.targets.simulator.rtl.evaluator import RtlEvaluator
     from autocomp.targets.simulator.target import accelerator_of
 

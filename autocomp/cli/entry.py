@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import metadata
 from typing import Any
 
 import click
@@ -79,7 +78,7 @@ class Commands(CommandGroup):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(metadata.version("autocomp"), prog_name="autocomp")
+@click.version_option(package_name="autocomp", prog_name="autocomp")
 @click.pass_context
 def autocomp(ctx: click.Context) -> None:
     """Search for fast, validated kernels for tensor accelerators.

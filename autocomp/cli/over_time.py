@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from autocomp.errors import CandidateFailure, KernelError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from autocomp.targets.evaluation import Evaluation, Number
     from autocomp.targets.profile import OverTime
     from autocomp.targets.protocol import Target

@@ -88,6 +88,8 @@ def test_the_names_are_those_of_the_api_module_and_documented() -> None:
 LAZY = """
 import sys, autocomp
 assert not {"numpy", "pydantic", "autocomp.api"} & set(sys.modules), "imported too early"
+import autocomp.cli.entry  # the start of every command, its help and its completion
+assert not {"numpy", "rich", "openai"} & set(sys.modules), "imported too early"
 import autocomp.search
 from autocomp.search import Options
 assert callable(autocomp.search) and autocomp.Options is Options
