@@ -15,8 +15,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     for sentence in comparison.words:
         console.print(sentence)
     for table in (causes_table(comparison), parts_table(comparison), lines_table(comparison)):
-        if table.row_count:
-            console.print(table)
+        console.print(table)
 
 
 def causes_table(comparison: Comparison) -> Grid:

@@ -29,8 +29,7 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
     console.print(f"{figures}evaluated in {evaluation.seconds:.2f} s{drawn}")
     parts = causes_by_part(evaluation.evidence, evaluation.evidence.unit or evaluation.objective.unit)
     for table in (parts, resources_table(evaluation), lines_table(evaluation)):
-        if table.row_count:
-            console.print(table)
+        console.print(table)
 
 
 def stages_table(evaluation: Evaluation) -> Grid:
@@ -42,7 +41,7 @@ def stages_table(evaluation: Evaluation) -> Grid:
 
 
 def measurement_text(evaluation: Evaluation) -> str:
-    """The measurement, the bound with its parts, how much of it is reached, and the utilisation where it is known."""
+    """The measurement, the bound with its parts and how much of it is reached; the utilisation of products."""
     assert evaluation.measurement is not None
     spread = f" ± {amount_text(evaluation.measurement.spread)}" if evaluation.measurement.spread else ""
     text = f"{amount_text(evaluation.value)}{spread} {evaluation.objective.unit}"
@@ -51,7 +50,7 @@ def measurement_text(evaluation: Evaluation) -> str:
         text += f"; bound {amount_text(evaluation.bound.value)}{f' ({parts})' if parts else ''}"
         text += f", {percent(evaluation.ratio)} of it"
     utilisation = evaluation.evidence.figures.get(UTILISATION)
-    return text if utilisation is None else f"{text}; utilisation {percent(utilisation)}"
+    return f"{text}; utilisation {percent(utilisation)}" if utilisation else text
 
 
 def figures_text(evaluation: Evaluation) -> list[str]:

@@ -48,7 +48,7 @@ def source(heading: str) -> Column:
 
 
 class Grid:
-    """A titled table for a console. `note` explains below the title how to read it."""
+    """A titled table for a console; without rows, it prints nothing. `note` explains below the title how to read it."""
 
     def __init__(self, title: str, *columns: Column, note: str = "") -> None:
         self._title = title
@@ -56,10 +56,6 @@ class Grid:
         self._note = note
         self._rows: list[tuple[str, ...]] = []
         self._styles: list[str] = []
-
-    @property
-    def row_count(self) -> int:
-        return len(self._rows)
 
     def add(self, *cells: str, style: str = "") -> None:
         """A row with one cell for each column; those left out are empty."""
@@ -69,6 +65,8 @@ class Grid:
         self._styles.append(style)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if not self._rows:
+            return
         if self._title:
             yield Text(f"\n{self._title}", style="bold")
         for line in wrapped(self._note, options.max_width) if self._note else ():

@@ -31,8 +31,7 @@ def print_profile(console: Console, profile: Profile) -> None:
         regions_table(profile),
         lines_table(profile),
     ):
-        if table.row_count:
-            console.print(table)
+        console.print(table)
 
 
 def path_table(profile: Profile) -> Grid:

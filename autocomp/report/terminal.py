@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ from rich.segment import Segment
 from autocomp.printable import printable
 from autocomp.targets.evaluation import Number
 
+PERCENT, NO_BREAK = re.compile(r"(?<=\d) (?=%)"), "\N{NO-BREAK SPACE}"
 SPARKS = " ▁▂▃▄▅▆▇█"
 PLAIN_WIDTH = 120  # columns where neither a terminal nor COLUMNS states any
 
@@ -73,12 +75,13 @@ def _around_carets(lines: Sequence[str], width: int) -> Iterator[str]:
 
 
 def wrapped(text: str, width: int, indent: str = "") -> Iterator[str]:
-    """Lines of at most `width` characters; a word that is longer stays whole. Lines keep their own indentation. Of a
-    source line that carets point at, the part around them is shown."""
+    """Lines of at most `width` characters; a word that is longer stays whole, and a number with its percent sign. Lines
+    keep their own indentation. Of a source line that carets point at, the part around them is shown."""
     for line in _around_carets(text.split("\n"), width - len(indent)):
         own = indent + " " * (len(line) - len(line.lstrip()))
-        parts = textwrap.wrap(line.strip(), max(1, width - len(own)), break_long_words=False, break_on_hyphens=False)
-        yield from (own + part for part in parts or [""])
+        whole, room = PERCENT.sub(NO_BREAK, line.strip()), max(1, width - len(own))
+        parts = textwrap.wrap(whole, room, break_long_words=False, break_on_hyphens=False)
+        yield from (own + part.replace(NO_BREAK, " ") for part in parts or [""])
 
 
 def plain_width(stream: TextIO) -> int:

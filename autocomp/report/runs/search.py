@@ -95,7 +95,7 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
     console.print(
         f"{amount_text(view.naive)} -> {amount_text(view.best)} {view.objective.unit}{speedup}; "
         f"bound {amount_text(view.bound)}, "
-        f"{percent(view.ratio)} of it" + ("" if utilisation is None else f"; utilisation {percent(utilisation)}")
+        f"{percent(view.ratio)} of it" + (f"; utilisation {percent(utilisation)}" if utilisation else "")
     )
     if console.is_terminal:
         console.print(f"speed of the best over the evaluations: |{trajectory_line(view)}|")
