@@ -1,12 +1,13 @@
 """Tables that stay readable at any width: figures and names are printed whole, everything else gives way.
 
-A row is one line of columns. A column that finds no room goes below its row, under its heading; text wraps between
-words only. Without box drawing, the same lines serve a terminal, a pipe and a bug report.
+A row is one line of columns. A column that finds no room goes below its row, under its heading. Where figures find
+none, the first name gets a line of its own above its row. Text wraps between words only. Without box drawing, the same
+lines serve a terminal, a pipe and a bug report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,19 +74,27 @@ class Grid:
             yield Text(line, style="italic")
         widths, below = self._layout(options.max_width)
         beside = sorted(widths)
-        if any(self._columns[number].heading for number in beside):
-            yield Text(self._line([column.heading for column in self._columns], beside, widths), style="underline")
+        headings = [column.heading for column in self._columns]
+        above = 0 not in widths and 0 not in below
+        if above:
+            yield Text(headings[0], style="underline")
+        if any(headings[number] for number in beside):
+            yield Text(self._line(headings, beside, widths), style="underline")
         for row, style in zip(self._rows, self._styles, strict=True):
-            yield from (Text(line, style=style) for line in self._row(row, beside, below, widths, options.max_width))
+            lines = self._row(row, beside, below, widths, options.max_width)
+            yield from (Text(line, style=style) for line in ((row[0], *lines) if above else lines))
 
     def _layout(self, width: int) -> tuple[dict[int, int], list[int]]:
-        """The width of each column beside the others, and the columns that go below their row."""
+        """The width of each column beside the others, and the columns that go below their row. The first column is in
+        neither where it goes above."""
         natural = {number: self._natural(number) for number in range(len(self._columns))}
         whole = [number for number, column in enumerate(self._columns) if column.kind in ("figure", "name")]
-        while len(whole) > 1 and _total([natural[number] for number in whole]) > width:
-            names = [number for number in whole[1:] if self._columns[number].kind == "name"]
-            whole.remove(max(names, key=lambda number: natural[number]) if names else whole[-1])
-        widths = {number: natural[number] for number in whole}
+        beside = self._fitting(whole, natural, width)
+        figures = {number for number in whole if self._columns[number].kind == "figure"}
+        if not figures <= {*beside} and self._columns[0].kind == "name":
+            beside = self._fitting(whole[1:], natural, width)
+            del natural[0]
+        widths = {number: natural[number] for number in beside}
         for number, column in enumerate(self._columns):
             left = width - _total([*widths.values()]) - GAP
             if column.kind == "words" and left >= min(natural[number], FEWEST_WORDS):
@@ -93,6 +102,14 @@ class Grid:
             elif column.kind == "source" and left >= natural[number]:
                 widths[number] = natural[number]
         return widths, [number for number in natural if number not in widths]
+
+    def _fitting(self, numbers: Sequence[int], natural: Mapping[int, int], width: int) -> list[int]:
+        """Those columns that fit beside each other: names give way, the longest first, then the last figures."""
+        kept = list(numbers)
+        while len(kept) > 1 and _total([natural[number] for number in kept]) > width:
+            names = [number for number in kept if self._columns[number].kind == "name" and number > 0]
+            kept.remove(max(names, key=lambda number: natural[number]) if names else kept[-1])
+        return kept
 
     def _natural(self, number: int) -> int:
         cells = (line for row in self._rows for line in row[number].split("\n"))

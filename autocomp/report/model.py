@@ -82,7 +82,7 @@ def summary(model: Model, costs: Forecast, worth: int, rest: int, host_cycles: f
     return [
         f"{model.name}: {costs.before:,.0f} cycles with naive kernels, {costs.after:,.0f} with the best",
         f"of these {costs.host:,.0f} on the host, at {host_cycles:g} for an element or multiply-accumulate",
-        f"worth a search: {searched}; cannot matter: {rest}; folded: {folded}",
+        f"{searched} worth a search, {rest} that cannot matter; {folded} merged into these",
     ]
 
 

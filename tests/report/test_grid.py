@@ -53,6 +53,21 @@ def test_names_and_figures_that_find_no_room_go_below_under_their_heading() -> N
     assert shown(example(), 18)[3:6] == ["   6", "      file:", "      kernels/best.c"]
 
 
+def test_a_long_name_goes_above_its_row_where_figures_find_no_room() -> None:
+    grid = Grid("", name("operation"), name("type"), figure("naive"), figure("best"))
+    grid.add("convolution_of_56_x_56", "int8", "1,000,000", "20,000")
+    assert shown(grid, 32) == [
+        "operation",
+        "type      naive    best",
+        "convolution_of_56_x_56",
+        "int8  1,000,000  20,000",
+    ]
+
+
+def test_a_table_without_rows_prints_nothing() -> None:
+    assert shown(Grid("Lines", figure("line"), note="these waits overlap"), 80) == []
+
+
 def test_empty_cells_leave_no_line() -> None:
     grid = Grid("", figure("line"), source("source"))
     grid.add("1", "x" * 40)

@@ -120,8 +120,10 @@ def model(
         console.print(line)
     if done is not None:
         console.print(improvement_line(done))
-    if files:
-        console.print(f"search them under one budget: autocomp search {' '.join(files)}", soft_wrap=True)
+    if folder is not None and files:
+        alone = len(files) == len(list(folder.glob("*.yaml")))
+        named = f"{folder}/*.yaml" if alone else " ".join(files)
+        console.print(f"search them under one budget: autocomp search {named}", soft_wrap=True)
 
 
 def _quantise(model: Path, target: Path, samples: Path | None) -> None:
