@@ -56,3 +56,22 @@ def convolutions(
     }
     accelerator = draw(st.sampled_from(accelerators))
     return convolution(dims, accelerator, stride=stride, padding=padding, dilation=dilation)
+
+
+@st.composite
+def pooled_convolutions(draw: st.DrawFn) -> Workload:
+    """Convolutions of small images, of which the machine pools windows of every kind that it has."""
+    taps, size = draw(st.integers(1, 3)), draw(st.integers(2, 3))
+    padding = draw(st.integers(0, taps - 1))
+    least = max(1, size + taps - 1 - 2 * padding)
+    dims = {
+        "N": draw(st.integers(1, 2)),
+        "H": draw(st.integers(least, least + 12)),
+        "W": draw(st.integers(least, least + 20)),
+        "C": draw(st.integers(1, 20)),
+        "K": draw(st.integers(1, 40)),
+        "R": taps,
+        "S": taps,
+    }
+    pool = f"{{size: {size}, stride: {draw(st.integers(1, 3))}, padding: {draw(st.integers(0, 1))}}}"
+    return convolution(dims, padding=padding, pool=pool, bias=draw(st.sampled_from(["row", "none"])))

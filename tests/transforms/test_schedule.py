@@ -29,7 +29,7 @@ from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
 
 from .conftest import PROOF, Prove, facts_of, machine, naive, with_best
-from .convolutions import convolution, convolutions
+from .convolutions import convolution, convolutions, pooled_convolutions
 from .convolutions import cycles as cycles_of
 from .convolutions import naive as started
 
@@ -334,6 +334,37 @@ def test_convolutions_are_right_with_shared_lines_and_loads_ahead(
     except NotApplicable:
         return  # local memory is too small, or no contraction was seen
     cycles_of(workload, scheduled)
+
+
+@settings(max_examples=4, deadline=None)
+@given(pooled_convolutions(), st.lists(st.integers(0, 999), min_size=2, max_size=2), st.integers(1, 6), st.booleans())
+def test_pooled_convolutions_are_right_in_blocks_that_overlap(
+    workload: Workload, choices: list[int], lines: int, beside: bool
+) -> None:
+    facts = started(workload)
+    offered = changes(facts)
+    for choice in choices:
+        schedule = offered[choice % len(offered)]
+        block = {**schedule.get("block", {}), "p": lines}
+        try:
+            facts = applied(transformation("schedule"), facts, {**schedule, "block": block, "deferred": beside})
+        except NotApplicable:
+            continue
+        assert raised_of(facts).given
+    cycles_of(workload, facts)
+
+
+def test_a_pooled_image_that_the_machine_orders_in_part_is_stored_behind_a_fence() -> None:
+    dims = {"N": 1, "H": 26, "W": 26, "C": 16, "K": 32, "R": 1, "S": 1}
+    workload = convolution(dims, pool="{size: 2, stride: 2}")  # 676 sums, and 512 in a bank
+    apart, whole = (
+        applied(transformation("schedule"), started(workload), {"block": {"p": lines, "j": 1}}) for lines in (6, 13)
+    )
+    assert [kernel.print_kernel(facts.written).count("fence") for facts in (apart, whole)] == [1, 3]
+    cycles_of(workload, whole)
+    one = convolution({**dims, "K": 16}, pool="{size: 2, stride: 2}")
+    with pytest.raises(NotApplicable, match="does not order a store that pools"):
+        applied(transformation("schedule"), started(one), {"ahead": ["left"], "lead": 1, "deferred": True})
 
 
 def test_a_proposal_says_where_its_cycles_are_from() -> None:

@@ -9,7 +9,7 @@ the same transfer says where a command reads and which operand has to change to 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.derived.affine import affine
@@ -21,13 +21,19 @@ from autocomp.targets.simulator.isa.tree import (
     Conditional,
     Element,
     Expression,
+    Let,
     Name,
     Number,
     Sum,
+    element_bits,
 )
 
 Decide = Callable[[Expression], Expression]  # an expression with the operands and registers of a command put in
 ELEMENT = Name("·")  # stands for the moved element in what is done to it
+
+
+# Words of timing that state the windows of an image, each of which becomes one element.
+WINDOWS = ("window", "window_step", "lines", "line_rows", "image_rows", "image_columns", "above", "before", "line_step")
 
 
 class UnclearError(Exception):
@@ -76,13 +82,17 @@ class Product:
 @dataclass(frozen=True)
 class Transfer:
     """For all points of the axes, each below all of its bounds: target = the sum of the moved elements and the
-    product, and of what was there before (`adds`). Without any of them, the target becomes zero."""
+    product, and of what was there before (`adds`). Without any of them, the target becomes zero.
+
+    With `windows`, the moved elements are pixels of an image, one a row. The instruction makes a target element of each
+    window of them, and the words of its timing say which windows there are."""
 
     bounds: Mapping[str, tuple[Expression, ...]]
     target: Side
     moved: tuple[Moved, ...] = ()
     product: Product | None = None
     adds: bool = False
+    windows: Mapping[str, Expression] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,11 +120,56 @@ def transfers(accelerator: Accelerator, instruction: Instruction, decide: Decide
     held: dict[str, Write] = {}
     moves: list[Transfer] = []
     for write in taken:
-        inlined = replace(write, value=_inlined(decided(write.value, decide), held))
+        value = decided(write.value, decide)
+        inlined = replace(write, value=_inlined(value, held))
         if write.target.memory in registers:
             held[write.target.memory] = inlined
-        moves.append(_transfer(inlined, decide))
+        windows = _windows(instruction, decide)
+        image = _image(value, moves) if windows else None
+        if image is not None:
+            moves.append(_pooled(write, image, windows, decide))
+        else:
+            moves.append(_transfer(inlined, decide))
     return tuple(moves)
+
+
+def _windows(instruction: Instruction, decide: Decide) -> Mapping[str, Expression]:
+    """The words of an instruction's timing that state windows, where its form has any."""
+    given = {word: instruction.timing[word] for word in WINDOWS if word in instruction.timing}
+    stated = {word: decided(outside(instruction, value), decide) for word, value in given.items()}
+    size = decide(stated["window"]) if len(stated) == len(WINDOWS) else algebra.ZERO
+    return stated if isinstance(size, Number) and size.value else {}
+
+
+def _image(value: Expression, moves: list[Transfer]) -> Transfer | None:
+    """The move that has filled the one register that a value is made of."""
+    memories = {part.memory for part in algebra.walk(value) if isinstance(part, Element)}
+    images = [move for move in moves if {move.target.memory} == memories and len(move.moved) == 1]
+    return images[-1] if images and images[-1].product is None else None
+
+
+def _pooled(write: Write, image: Transfer, windows: Mapping[str, Expression], decide: Decide) -> Transfer:
+    """The move of what becomes of an image's windows. Raises UnclearError where columns are not elements side by
+    side."""
+    target = _side(write.target, dict(write.loops), decide)
+    size = Number(element_bits(target.element) // 8) if target.pointer else algebra.ONE
+    columns = [axis for axis, step in target.steps.items() if step.rows == size]
+    others = [axis for axis, step in image.target.steps.items() if step.columns]
+    if len(target.steps) != 3 or columns != others:
+        raise UnclearError("windows of an image become something else than elements side by side")
+    bounds = {**image.bounds, **{name: (bound,) for name, bound in write.loops.items()}}
+    return Transfer(bounds, target, image.moved, windows=windows)
+
+
+def outside(instruction: Instruction, expression: Expression) -> Expression:
+    """An expression of an instruction's timing or tracks, with the values of the lets in front of its semantics."""
+    values = {statement.name: statement.value for statement in instruction.body if isinstance(statement, Let)}
+
+    def value(part: Expression) -> Expression | None:
+        known = values.get(part.name) if isinstance(part, Name) else None
+        return None if known is None else outside(instruction, known)
+
+    return algebra.substitute(expression, value)
 
 
 def decided(expression: Expression, decide: Decide) -> Expression:

@@ -185,6 +185,8 @@ def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
     grid = Grid(computation, base)
     most = model.leaves.memory("result").rows // max(1, model.leaves.rows("result", grid))
     sizes = {dim: _sizes(n, most if dim in computation.parallel else n) for dim, n in grid.tiles.items()}
+    for dim, windows in computation.windows.items():
+        sizes[dim] = [windows.count] if dim == computation.row else _sizes(windows.count, windows.count)
     if isinstance(model.leaves, Tasks):  # whose tiles have several sizes: of the taps of a window, one or all
         taps = set(computation.reduction) - {computation.depth}
         sizes |= {dim: sorted({1, grid.tiles[dim]}) for dim in taps}

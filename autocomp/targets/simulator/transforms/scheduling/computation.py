@@ -95,6 +95,34 @@ class Dim:
 
 
 @dataclass(frozen=True)
+class Windows:
+    """Windows along a dimension of an image: `count` of `size` coordinates each, `step` from one to the next. The first
+    one begins `before` coordinates in front of the image."""
+
+    size: int
+    step: int
+    before: int
+    count: int
+
+    def first(self, window: int) -> int:
+        """The coordinate that a window begins with."""
+        return window * self.step - self.before
+
+    def reach(self, windows: int) -> int:
+        """The coordinates of that many windows together."""
+        return (windows - 1) * self.step + self.size
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """The store makes one element of each window of results. `stored`: these elements, along the dimensions of the
+    results, whose coordinates count windows where there are `windows`."""
+
+    windows: Mapping[str, Windows]
+    stored: Operand
+
+
+@dataclass(frozen=True)
 class Contraction:
     """Sums of products. `row`, `column` and `depth` are the dimensions that one command covers a tile of: those of the
     left operand and result, of the right operand and result, and of both operands. `pieced`: a move brings one
@@ -110,6 +138,12 @@ class Contraction:
     added: tuple[Operand, ...]
     function: Expression | None  # of a sum; None: the sum itself
     pieced: bool = False
+    pooling: Pooling | None = None  # where results are pooled as they are stored: the result is an image, in no tensor
+
+    @cached_property
+    def windows(self) -> Mapping[str, Windows]:
+        """Windows of results, by dimension."""
+        return {} if self.pooling is None else self.pooling.windows
 
     @cached_property
     def operands(self) -> Mapping[str, Operand]:

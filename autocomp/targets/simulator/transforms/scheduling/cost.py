@@ -152,6 +152,8 @@ class CostModel:
 
     def moves(self, stream: str, grid: Grid) -> float:
         """Cycles of the moves that bring, or store, every tile once."""
+        if stream == "result" and self.computation.windows:
+            return float(self.window * prod(grid.units[dim] for dim in grid.dims("result")))
         row, side = self.row_dim(stream), self.side(stream, grid)
         operand = "result" if stream == "start" else stream
         width = self.width(stream, grid)
@@ -164,11 +166,10 @@ class CostModel:
     def _in_all_blocks(operand: str, dim: str, grid: Grid) -> int:
         """Tiles of an operand along a dimension in all blocks, one after another."""
         if dim not in grid.shared or operand != "left":
-            return grid.along(operand, dim, grid.tiles)
+            return grid.along(operand, dim, grid.worked)
         other, _ = grid.shared[dim]
         blocks = grid.blocks[other]
-        short = grid.tiles[other] - (blocks - 1) * grid.block[other]
-        last = grid.along(operand, dim, {**grid.block, other: short})
+        last = grid.along(operand, dim, {**grid.block, other: grid.last[other]})
         return (blocks - 1) * grid.along(operand, dim, grid.block) + last
 
     def _moves(self, stream: str, grid: Grid, row: str, side: str, width: int) -> float:
@@ -180,6 +181,11 @@ class CostModel:
         rows = self._parts(row, grid) if row in grid.dims("result" if stream == "start" else stream) else {1: 1}
         wide = {c: columns.count(c) for c in set(columns)}
         return sum(n * k * self.move(stream, r, c) for r, n in rows.items() for c, k in wide.items())
+
+    @cached_property
+    def window(self) -> int:
+        """Cycles in which a store reads a window of results: a row of local memory each."""
+        return prod(windows.size for windows in self.computation.windows.values())
 
     def width(self, stream: str, grid: Grid) -> int:
         """Tiles in one move of a stream."""
@@ -209,10 +215,10 @@ class CostModel:
             each = max(together, sum(n * rows[r] for r, n in parts.items()))
         else:
             each = sum(n * max(rows[r], self.turnover(r)) for r, n in parts.items())
-        total = each * prod(n for d, n in grid.tiles.items() if d != row)
+        total = each * prod(n for d, n in grid.worked.items() if d != row)
         if not stationary:
             return total
-        groups = prod(grid.blocks[d] if d in stationary else n for d, n in grid.tiles.items())
+        groups = prod(grid.blocks[d] if d in stationary else n for d, n in grid.worked.items())
         last = max(parts) if schedule.short_first or row != stationary[0] else min(parts)
         exposed = (max(0.0, self.entering - last) + (self.passes - 1) * last) * groups
         return max(total + exposed, groups * self.entering)

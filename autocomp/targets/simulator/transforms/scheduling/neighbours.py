@@ -55,11 +55,11 @@ def _kept(given: Raised) -> Iterator[Schedule]:
 def _blocks(given: Raised) -> Iterator[Schedule]:
     """Larger and smaller blocks."""
     grid = Grid(given.computation, given.schedule)
-    for dim, tiles in grid.tiles.items():
-        present = grid.block[dim]
-        for size in sorted({1, present // 2, present - 1, present + 1, present * 2, tiles}):
-            if 1 <= size <= tiles:
-                yield replace(given.schedule, block={**grid.block, dim: size})
+    for dim, units in grid.units.items():
+        present = grid.size[dim]
+        for size in sorted({1, present // 2, present - 1, present + 1, present * 2, units}):
+            if 1 <= size <= units:
+                yield replace(given.schedule, block={**grid.size, dim: size})
 
 
 def _orders(given: Raised) -> Iterator[Schedule]:

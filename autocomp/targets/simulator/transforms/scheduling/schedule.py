@@ -15,7 +15,19 @@ import numpy.typing as npt
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 
 OPERANDS = ("left", "right")
-_OF_ALL_LEVELS = ("tiles", "block", "blocks", "last", "order", "outer", "steps", "stationary", "shared")
+_OF_ALL_LEVELS = (
+    "tiles",
+    "spans",
+    "block",
+    "blocks",
+    "first",
+    "last",
+    "order",
+    "outer",
+    "steps",
+    "stationary",
+    "shared",
+)
 Count = TypeVar("Count", int, npt.NDArray[np.int64])
 
 
@@ -23,12 +35,12 @@ Count = TypeVar("Count", int, npt.NDArray[np.int64])
 class Schedule:
     """Decisions. All are by the names of dimensions, or of operands (left, right, result).
 
-    `tile`: elements of a dimension in one tile; 1 where it is left out. `block`: tiles of a dimension in a block; all
-    where it is left out. `order`: the loops over blocks, outermost first, those of the reduction innermost. `inner`:
-    the loops inside a block. `level`: how many of the loops over blocks are around the panel of an operand that is
-    loaded at a time. `width`: tiles in one move. `ahead`: operands whose next tiles come during the computation with
-    the present ones, all before its last `early` products. `deferred`: results are stored during the next block, those
-    of the last block as they are complete.
+    `tile`: elements of a dimension in one tile; 1 where it is left out. `block`: tiles of a dimension in a block, or
+    windows of results that are pooled; all where it is left out. `order`: the loops over blocks, outermost first, those
+    of the reduction innermost. `inner`: the loops inside a block. `level`: how many of the loops over blocks are around
+    the panel of an operand that is loaded at a time. `width`: tiles in one move. `ahead`: operands whose next tiles
+    come during the computation with the present ones, all before its last `early` products. `deferred`: results are
+    stored during the next block, those of the last block as they are complete.
     `kept`: the right operand stays in the array while it is used. `short_first`: the tile that is short comes first
     among those that share the operand in the array. `shared`: a block holds tiles of the left operand once that several
     steps of a reduction use for different results. `lead`: the products of the first step before the one that a load is
@@ -70,19 +82,64 @@ class Grid:
         return {name: -(-extent // self.schedule.tile.get(name, 1)) for name, extent in extents.items()}
 
     @cached_property
+    def units(self) -> Mapping[str, int]:
+        """The tiles of each dimension, or the windows of results: these are shared out among blocks."""
+        return {**self.tiles, **{name: windows.count for name, windows in self.computation.windows.items()}}
+
+    @cached_property
+    def size(self) -> Mapping[str, int]:
+        """The number of these in a whole block. Lines of an image that is pooled stay whole."""
+        whole = self.computation.row if self.computation.windows else ""
+        return {
+            name: n if name == whole else min(self.schedule.block.get(name, n), n) for name, n in self.units.items()
+        }
+
+    @cached_property
+    def spans(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
+        """For dimensions with windows whose blocks overlap: the first tile of each block, and how many it has."""
+        spans: dict[str, tuple[tuple[int, int], ...]] = {}
+        for name, windows in self.computation.windows.items():
+            size, extent = self.size[name], self.computation.extents[name]
+            begins = [windows.first(at) for at in range(0, windows.count, size)] if size < windows.count else []
+            ends = [min(extent, begin + windows.reach(size)) for begin in begins]
+            pairs = tuple((max(0, begin), end - max(0, begin)) for begin, end in zip(begins, ends, strict=True))
+            spans.update({name: pairs} if pairs else {})
+        return spans
+
+    @cached_property
     def block(self) -> Mapping[str, int]:
-        """Tiles of each dimension in a whole block."""
-        return {name: min(self.schedule.block.get(name, n), n) for name, n in self.tiles.items()}
+        """Tiles of each dimension in the largest block."""
+        spans = {name: max(count for _, count in each) for name, each in self.spans.items()}
+        return {
+            name: n if name in self.computation.windows else self.size[name] for name, n in self.tiles.items()
+        } | spans
 
     @cached_property
     def blocks(self) -> Mapping[str, int]:
         """Blocks of each dimension."""
-        return {name: -(-n // self.block[name]) for name, n in self.tiles.items()}
+        return {name: -(-n // self.size[name]) for name, n in self.units.items()}
+
+    @cached_property
+    def first(self) -> Mapping[str, int]:
+        """Tiles of each dimension in the first block."""
+        return {**self.block, **{name: each[0][1] for name, each in self.spans.items()}}
 
     @cached_property
     def last(self) -> Mapping[str, int]:
         """Tiles of each dimension in the last block."""
-        return {name: n - (self.blocks[name] - 1) * self.block[name] for name, n in self.tiles.items()}
+        last = {name: n - (self.blocks[name] - 1) * self.block[name] for name, n in self.tiles.items()}
+        return {**last, **{name: each[-1][1] for name, each in self.spans.items()}}
+
+    @cached_property
+    def worked(self) -> Mapping[str, int]:
+        """Tiles of each dimension in all blocks together, those that several blocks have in common for each."""
+        return {**self.tiles, **{name: sum(count for _, count in each) for name, each in self.spans.items()}}
+
+    @property
+    def image(self) -> int:
+        """The results of a block that are pooled together: the largest image."""
+        row = self.computation.row
+        return prod(self.computation.extents[d] if d == row else self.block[d] for d in self.computation.windows)
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -218,5 +275,6 @@ class Grid:
         return max(1, own.along(side) // own.tensor.element) * self.schedule.tile.get(side, 1)
 
     def held(self, operand: str) -> int:
-        """Tiles of an operand in a block."""
-        return prod(self.along(operand, name, self.block) for name in self.tiles if name in self.dims(operand))
+        """Tiles of an operand in a block; of results that are pooled, images."""
+        dims = self.dims(operand) - (self.computation.windows.keys() if operand == "result" else set())
+        return prod(self.along(operand, name, self.block) for name in self.tiles if name in dims)

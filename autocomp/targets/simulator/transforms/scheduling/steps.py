@@ -51,6 +51,8 @@ class _Estimate:
         block = self._grid.block[dim]
         if dim not in self._at:
             return np.full(self._steps + 1, block)
+        if dim in self._grid.spans:
+            return np.array([count for _, count in self._grid.spans[dim]])[self._at[dim]]
         return np.minimum(self._grid.tiles[dim] - self._at[dim] * block, block)
 
     def _last(self, dim: str) -> npt.NDArray[np.bool_]:
@@ -75,6 +77,8 @@ class _Estimate:
     def _moves(self, stream: str) -> Steps:
         """Cycles of the moves of an operand for one step."""
         model, grid = self._model, self._grid
+        if stream == "result" and grid.computation.windows:
+            return self._pooled()
         row, side = model.row_dim(stream), model.side(stream, grid)
         dims = grid.dims("result" if stream == "start" else stream)
         size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])
@@ -84,6 +88,16 @@ class _Estimate:
         tiles = {dim: self._tiles(dim) for dim in grid.tiles}
         for dim in dims - {row, side}:
             total = total * grid.along(stream, dim, tiles)
+        return total
+
+    def _pooled(self) -> Steps:
+        """Cycles of the stores that pool each step's results."""
+        grid = self._grid
+        total = np.full(self._steps + 1, float(self._model.window))
+        for dim in grid.dims("result"):
+            size, units = grid.size[dim], grid.units[dim]
+            blocks = self._at.get(dim, np.zeros(self._steps + 1, dtype=np.int64))
+            total = total * np.minimum(units - blocks * size, size)
         return total
 
     def _wide(self, stream: str, side: str, rows: int) -> Steps:

@@ -8,11 +8,11 @@ from math import prod
 
 import numpy as np
 
-from autocomp.targets.simulator.isa.tree import element_bits
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Dim, Operand, Subscript, Tensor
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.fit import fitted, indices
+from autocomp.targets.simulator.transforms.scheduling.lifting.flow import tensors_of
 
 _REDUCED = "krstuv"
 
@@ -41,7 +41,7 @@ class Coordinates:
         stored: tuple[Column, Column],
         result: Column,
     ) -> None:
-        self._tensors = tuple(Tensor(t.name, tuple(t.shape), element_bits(t.dtype) // 8) for t in commands.tensors)
+        self._tensors = tensors_of(commands)
         self.extents: dict[str, int] = {}
         self._reduced: list[str] = []
         self._result, self.of_results = self._parallel(stored)

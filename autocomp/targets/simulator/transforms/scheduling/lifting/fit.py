@@ -8,23 +8,40 @@ commands form must add up, modulo 2^64, to those of all products of the computat
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.targets.simulator.isa.tree import element_bits
+from autocomp.targets.simulator.isa.tree import Expression
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Dim, Operand, Subscript, Tensor
+from autocomp.targets.simulator.transforms.scheduling.computation import (
+    Contraction,
+    Dim,
+    Operand,
+    Pooling,
+    Subscript,
+    Tensor,
+)
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column
-from autocomp.targets.simulator.transforms.scheduling.lifting.flow import Added, Flow, Products, Stored, Tiles
+from autocomp.targets.simulator.transforms.scheduling.lifting.flow import (
+    Added,
+    Flow,
+    Products,
+    Stored,
+    Tiles,
+    tensors_of,
+)
+from autocomp.targets.simulator.transforms.scheduling.lifting.images import Image
 
 Weights = Mapping[str, npt.NDArray[np.uint64]]
+Ranges = Mapping[str, tuple[int, int]]  # of coordinates, by dimension
 _SEED = 20240229
 _SAMPLE = 4096  # tiles that subscripts are fitted to; all are checked
 _NONE = 1e-9  # of a column's length: no more than rounding
 _MASK = (1 << 64) - 1
+STORE = "store"  # the dimension of images that are pooled by different stores
 
 
 @dataclass(frozen=True)
@@ -39,7 +56,7 @@ class Lifted:
 
 def contractions_of(flow: Flow) -> tuple[Lifted, ...]:
     """The contractions of a flow, in the order of their first products. Raises NotApplicable for anything else."""
-    tensors = tuple(Tensor(t.name, tuple(t.shape), element_bits(t.dtype) // 8) for t in flow.commands.tensors)
+    tensors = (*tensors_of(flow.commands), *(image.tensor for image in flow.images.values()))
     groups: dict[int, list[Products]] = {}
     for part in flow.products:
         groups.setdefault(part.result.tensor, []).append(part)
@@ -57,7 +74,7 @@ def _lifted(flow: Flow, tensors: Sequence[Tensor], result: int, parts: Sequence[
         raise NotApplicable("a result is the sum of products of several tensors")
     if len({s.function for s in stored}) > 1:
         raise NotApplicable("results are stored in different ways")
-    fit = _Fit(tensors, parts)
+    fit = _Fit(tensors, parts, flow.images.get(result))
     functions = [a.function for a in added if a.source is not None]
     if any(function is not None for function in functions):
         raise NotApplicable("what results start from is changed on the way")
@@ -73,9 +90,10 @@ def _lifted(flow: Flow, tensors: Sequence[Tensor], result: int, parts: Sequence[
 class _Fit:
     """The dimensions of products, and subscripts along them."""
 
-    def __init__(self, tensors: Sequence[Tensor], parts: Sequence[Products]) -> None:
+    def __init__(self, tensors: Sequence[Tensor], parts: Sequence[Products], image: Image | None) -> None:
         self._tensors = tensors
         self.parts = parts
+        self.image = image
         self.result = tensors[parts[0].result.tensor]
         self.left, self.right = self._deep(tensors[parts[0].left.tensor], tensors[parts[0].right.tensor])
         self.row_dim, self.row_step = self._stepped(self.result, [(p.result, p.axes[p.row]) for p in parts])
@@ -84,7 +102,7 @@ class _Fit:
         self._right_steps = self._axis_dims(self.right, [p.right for p in parts])
         if self.row_step != 1 or self.row_dim == self.column_dim:
             raise NotApplicable("the rows of a result do not follow one another in its tensor")
-        self.alike = self._columns_alike()  # columns of a group; 0 without groups
+        self.alike = 0 if image else self._columns_alike()  # columns of a group; 0 without groups
         if self.alike:
             self.result = self.result.split(self.column_dim, self.alike)
             self.right = self.right.split(len(self.right.shape) - 1, self.alike)
@@ -162,6 +180,8 @@ class _Fit:
         depth = self._right_steps[part.depth][0]
         names["right", depth] = "k"
         others = iter("npqlmo")
+        if self.image:
+            names["result", 0] = STORE
         for dim in range(len(self.result.shape)):
             names.setdefault(("result", dim), "") or names.update({("result", dim): next(others)})
         if self.alike:
@@ -188,14 +208,14 @@ class _Fit:
         sizes.update({self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)})
         return sizes
 
-    def contraction(self, added: tuple[Operand, ...], function: object) -> Contraction:
+    def contraction(self, added: tuple[Operand, ...], function: Expression | None) -> Contraction:
         extents = self.extents()
         part = self.parts[0]
         steps: dict[int, dict[str, int]] = {}
         for axis, (dim, step) in self._left_steps.items():
             steps.setdefault(dim, {})[self._name_of(part, axis)] = step
         coordinates = [self.coordinates(p) for p in self.parts]
-        joined = {name: np.concatenate([c[name] for c in coordinates]) for name in coordinates[0]}
+        joined = {name: np.concatenate([c[name] for c in coordinates]) for name in coordinates[0] if name != STORE}
         places = [
             np.concatenate(parts) for parts in zip(*(indices(self.left, p.left.byte) for p in self.parts), strict=True)
         ]
@@ -203,16 +223,36 @@ class _Fit:
         right, result = self._operand("right", self.right), self._operand("result", self.result)
         if "j" in left.dims:  # as in a convolution with a filter for each channel
             raise NotApplicable(f"each column of a result has elements of {self.left.name!r} of its own")
-        parallel = [name for (role, _), name in sorted(self.names.items()) if role == "result"]
+        parallel = [name for (role, _), name in sorted(self.names.items()) if role == "result" and name != STORE]
         reduced = [n for (role, _), n in sorted(self.names.items()) if role == "right" and n not in parallel]
-        needed = {"i", "j", "k"}
+        pooling = self._pooling()
+        windows = {} if pooling is None else pooling.windows
+        extents.update({n: min(extents[n], w.first(0) + w.reach(w.count)) for n, w in windows.items()})
+        needed = {"i", "j", "k", *windows}
         dims = [Dim(name, extents[name], False) for name in parallel if extents[name] > 1 or name in needed]
         dims += [Dim(name, extents[name], True) for name in _ordered(reduced) if extents[name] > 1 or name in needed]
-        return Contraction(tuple(dims), "i", "j", "k", result, left, right, added, function)  # type: ignore[arg-type]
+        sides = (result, left, right, added, function)
+        return Contraction(tuple(dims), "i", "j", "k", *sides, pooling=pooling)
+
+    def _pooling(self) -> Pooling | None:
+        """The windows that stores pool, and where they store them."""
+        if self.image is None:
+            return None
+        if self.row_dim != len(self.result.shape) - 2:
+            raise NotApplicable("the rows of an image that is pooled lie across its lines")
+        names = [self.names["result", dim + 1] for dim in range(len(self.image.pooled.shape))]
+        windows = dict(zip(names[self.image.lines :], self.image.windows, strict=False))
+        subscripts = tuple(
+            Subscript(0, ((name, 1),)) if extent > 1 or name in windows else Subscript()
+            for name, extent in zip(names, self.image.pooled.shape, strict=True)
+        )
+        return Pooling(windows, Operand(self.image.pooled, subscripts))
 
     def _operand(self, role: str, tensor: Tensor) -> Operand:
         """The right operand or the result: a dimension a subscript, but groups and their columns have one together."""
         operand = [_plain(self.names[role, dim], extent) for dim, extent in enumerate(tensor.shape)]
+        if role == "result" and self.image:
+            return Operand(replace(tensor, shape=tensor.shape[1:]), tuple(operand[1:]))
         if not self.alike:
             return Operand(tensor, tuple(operand))
         *others, group, column = operand
@@ -235,7 +275,7 @@ class _Fit:
                 columns.setdefault(self.names["result", dim], []).append(values)
             for dim, values in enumerate(indices(tensor, part.source.byte)):
                 places[dim].append(values)
-        joined = {name: np.concatenate(values) for name, values in columns.items()}
+        joined = {name: np.concatenate(values) for name, values in columns.items() if name != STORE}
         rows = [(p.source, p.rows) for p in parts if p.source is not None and p.source.apart.any()]
         steps = {len(tensor.shape) - 1: {"j": 1}}
         if rows:
@@ -319,16 +359,17 @@ class _Check:
     def all(self, parts: Sequence[Products], added: Sequence[Added], stored: Sequence[Stored]) -> None:
         """Raises NotApplicable where something is left out or done twice."""
         names = [self._fit.names["result", dim] for dim in range(len(self._fit.result.shape))]
-        whole = self._box(names)
+        boxes = self._boxes(names)
+        whole = _total(self._box(names, box) for box in boxes)
         total = _total(self._products(part) for part in parts)
-        if total != self._expected():
+        if total != _total(self._expected(box) for box in boxes):
             raise NotApplicable("the products of a result are not those of one nest of loops")
         first = [part for part in parts if not part.adds]
         started = [self._added(a) for a in added if a.starts]
         started += [self._results(p.result, p.axes[p.row], p.axes[p.column]) for p in first]
         if _total(started) != whole:
             raise NotApplicable("results are started twice, or not at all")
-        out = _total(self._results(s.result, s.rows, s.columns) for s in stored)
+        out = _total(self._results(s.result, s.rows, s.columns) for s in stored) if not self._fit.image else whole
         if out != whole:
             raise NotApplicable("not every element of a result is stored once")
         for tensor in {a.source.tensor for a in added if a.source is not None}:
@@ -336,8 +377,19 @@ class _Check:
             if _total(self._added(a) for a in parts_of) != whole:
                 raise NotApplicable("a tensor is not added to all results once")
 
-    def _box(self, names: Sequence[str]) -> int:
-        return prod(int(self._sums[name][-1]) for name in names) & _MASK
+    def _boxes(self, names: Sequence[str]) -> Sequence[Ranges]:
+        """The results: all of one tensor, or of images the part that each store pools."""
+        if self._fit.image is None:
+            return ({},)
+        boxes = enumerate(self._fit.image.boxes)
+        return [dict(zip(names, ((number, number + 1), *box), strict=True)) for number, box in boxes]
+
+    def _box(self, names: Sequence[str], ranges: Ranges) -> int:
+        """The weight of the coordinates along some dimensions, of those within ranges where there are."""
+        return prod(int(self._within(name, ranges).sum(dtype=np.uint64)) for name in names) & _MASK
+
+    def _within(self, name: str, ranges: Ranges) -> npt.NDArray[np.uint64]:
+        return self._weights[name][slice(*ranges.get(name, (None, None)))]
 
     def _range(self, name: str, first: Column, count: int) -> npt.NDArray[np.uint64]:
         ends = np.minimum(first + count, self._extents[name])
@@ -364,8 +416,9 @@ class _Check:
     def _added(self, part: Added) -> int:
         return self._results(part.result, part.rows, part.columns)
 
-    def _expected(self) -> int:
-        """The weights of all products, those left out whose left operand would lie outside of its tensor."""
+    def _expected(self, ranges: Ranges) -> int:
+        """The weights of all products of results within ranges, those left out whose left operand would lie outside of
+        its tensor."""
         computation = self._computation
         left = [*computation.clipped]
         groups: list[set[str]] = []
@@ -373,21 +426,24 @@ class _Check:
             joined = set(subscript.dims).union(*(g for g in groups if g & subscript.dims))
             groups = [g for g in groups if not g & subscript.dims] + [joined]
         free = [name for name in self._extents if not any(name in group for group in groups)]
-        total = int(self._box(free))
+        total = int(self._box(free, ranges))
         for group in groups:
             names = sorted(group)
-            size = prod(self._extents[name] for name in names)
+            weights = [self._within(name, ranges) for name in names]
+            size = prod(len(each) for each in weights)
             if size > 1 << 24:
                 raise NotApplicable("too many coordinates decide together what lies outside of a tensor")
-            grids = np.meshgrid(*(np.arange(self._extents[name]) for name in names), indexing="ij")
+            first = [ranges.get(name, (0, 0))[0] for name in names]
+            points = (np.arange(len(each)) + at for each, at in zip(weights, first, strict=True))
+            grids = np.meshgrid(*points, indexing="ij")
             inside = np.ones(grids[0].shape, dtype=bool)
             for subscript, extent in left:
                 if subscript.dims <= group:
                     at = subscript.constant + sum(grids[names.index(n)] * f for n, f in subscript.terms)
                     inside &= (at >= 0) & (at < extent)
             weight = np.ones(inside.shape, dtype=np.uint64)
-            for name, grid in zip(names, grids, strict=True):
-                weight = weight * self._weights[name][grid]
+            for each, grid, at in zip(weights, grids, first, strict=True):
+                weight = weight * each[grid - at]
             total = total * int(weight[inside].sum(dtype=np.uint64)) & _MASK
         return total
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autocomp.targets.simulator.isa.tree import Expression
+from autocomp.targets.simulator.isa.tree import Expression, element_bits
+from autocomp.targets.simulator.transforms.scheduling.computation import Tensor
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
+from autocomp.targets.simulator.transforms.scheduling.lifting.images import Image
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,16 @@ class Stored:
 
 @dataclass(frozen=True)
 class Flow:
-    """The computation of a run of commands."""
+    """The computation of a run of commands. `images` are those of pooled results, by numbers after those of tensors,
+    which tiles have as theirs."""
 
     commands: Commands
     products: tuple[Products, ...]
     added: tuple[Added, ...]
     stored: tuple[Stored, ...]
+    images: Mapping[int, Image]
+
+
+def tensors_of(commands: Commands) -> tuple[Tensor, ...]:
+    """The tensors of a run of commands, by their numbers."""
+    return tuple(Tensor(t.name, tuple(t.shape), element_bits(t.dtype) // 8) for t in commands.tensors)

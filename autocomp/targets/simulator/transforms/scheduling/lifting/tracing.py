@@ -4,39 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
-from autocomp.targets.simulator.isa.derived.meaning import ELEMENT, Side, Transfer
-from autocomp.targets.simulator.isa.tree import Binary, Expression, Number, element_bits
+from autocomp.targets.simulator.isa.derived.meaning import Side, Transfer
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, Form
-from autocomp.targets.simulator.transforms.scheduling.lifting.flow import Added, Flow, Products, Stored, Tiles
+from autocomp.targets.simulator.transforms.scheduling.lifting.flow import (
+    Added,
+    Flow,
+    Products,
+    Stored,
+    Tiles,
+    tensors_of,
+)
+from autocomp.targets.simulator.transforms.scheduling.lifting.images import Image, PooledStores, images_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, changed, extent, move_of, row_axis
 
 _BLOCKS = 64  # blocks of columns that one move covers, at most
-
-
-@dataclass(frozen=True)
-class _Move:
-    """A load or a store of one form; `pitch` is the local rows from one block of columns to the next."""
-
-    form: Form
-    local: Side
-    dram: Side | None
-    row_axis: str
-    column_axis: str
-    rows: int
-    columns: int
-    width: int
-    pitch: int
-    stride: int
-    element: int
-    function: Expression | None
-    adds: bool
-
-    @property
-    def blocks(self) -> int:
-        return -(-self.columns // self.width)
 
 
 @dataclass(frozen=True)
@@ -70,8 +56,8 @@ class _Tracer:
         self._rows = 1 + max((m.rows for m in commands.accelerator.local_memories), default=1)
         self._registers = {m.name for m in commands.accelerator.memories if m.kind == "register"}
         self._of = {n: commands.of(n) for n in range(len(commands.forms))}
-        self._loads: dict[int, _Move] = {}
-        self._stores: dict[int, _Move] = {}
+        self._loads: dict[int, Move] = {}
+        self._stores: dict[int, Move] = {}
         self._computes: dict[int, Transfer] = {}
         self._preloads: dict[int, Transfer] = {}
         for number, form in enumerate(commands.forms):
@@ -99,10 +85,10 @@ class _Tracer:
                 raise NotApplicable(f"{form.name} adds more than a product")
             self._computes[number] = transfer
         elif transfer.target.pointer:
-            self._stores[number] = _move(form, transfer, transfer.moved[0].source, transfer.target)
+            self._stores[number] = move_of(form, transfer, transfer.moved[0].source, transfer.target)
         elif not transfer.moved or transfer.moved[0].source.pointer:
             dram = transfer.moved[0].source if transfer.moved else None
-            self._loads[number] = _move(form, transfer, transfer.target, dram)
+            self._loads[number] = move_of(form, transfer, transfer.target, dram)
         else:
             raise NotApplicable(f"{form.name} moves elements between local memories")
 
@@ -123,8 +109,8 @@ class _Tracer:
         else:
             transfer = self._computes[number]
             base = self._c.base(commands, form, transfer.target.base)
-            axis, step = _row_axis(form, transfer.target)
-            offsets = np.arange(_extent(form, transfer, axis)) * step
+            axis, step = row_axis(form, transfer.target)
+            offsets = np.arange(extent(form, transfer, axis)) * step
             memory = transfer.target.memory
         return self._line(memory, base)[:, None] + offsets[None, :], commands
 
@@ -189,7 +175,7 @@ class _Tracer:
             mover = int(forms[chosen[0], 0])
             yield chosen, Tiles(int(number), byte[chosen, 0], apart[chosen], *axes, size, mover)
 
-    def _source(self, move: _Move, commands: Column, lines: Column, columns: int) -> tuple[Column, Column]:
+    def _source(self, move: Move, commands: Column, lines: Column, columns: int) -> tuple[Column, Column]:
         """The tensor and byte that loads of a form moved into rows."""
         assert move.dram is not None
         offset = lines - self._base[commands]
@@ -232,19 +218,50 @@ class _Tracer:
     def flow(self) -> Flow:
         stored: list[Stored] = []
         owner: dict[int, tuple[Column, ...]] = {}  # by tensor: roots, byte of the first row, apart
-        for number, move in self._stores.items():
-            for part, source in self._stored(number, move):
-                stored.append(part)
-                before = owner.get(part.result.tensor)
-                owner[part.result.tensor] = (
-                    source if before is None else tuple(map(np.concatenate, zip(before, source, strict=True)))
-                )
+        images = self._images()
+        pooled = (pair for number, image in images.items() for pair in self._pooled(number, image))
+        plain = (pair for n, move in self._stores.items() if not move.windows for pair in self._stored(n, move))
+        for part, source in chain(plain, pooled):
+            stored.append(part)
+            before = owner.get(part.result.tensor)
+            owner[part.result.tensor] = (
+                source if before is None else tuple(map(np.concatenate, zip(before, source, strict=True)))
+            )
         homes = _Homes(owner)
         products = tuple(p for number in self._computes for p in self._products(number, homes))
         added = tuple(a for number in self._loads for a in self._added(number, homes))
-        return Flow(self._c, products, added, tuple(stored))
+        return Flow(self._c, products, added, tuple(stored), images)
 
-    def _stored(self, number: int, move: _Move) -> Iterator[tuple[Stored, tuple[Column, ...]]]:
+    def _images(self) -> Mapping[int, Image]:
+        """The images of results that stores pool, by numbers after those of all tensors."""
+        stores: dict[int, list[PooledStores]] = {}
+        for number, move in self._stores.items():
+            if move.windows:
+                commands = self._of[number]
+                assert move.dram is not None
+                tensor, byte = self._c.place(commands, move.dram.memory)
+                byte = byte + self._c.base(commands, move.form, move.dram.base)
+                row = self._line(move.local.memory, self._c.base(commands, move.form, move.local.base))
+                for one in np.unique(tensor):
+                    at = tensor == one
+                    part = PooledStores(number, commands[at], byte[at], row[at], move.windows, move.columns, move.apart)
+                    stores.setdefault(int(one), []).append(part)
+        tensors = tensors_of(self._c)
+        return dict(enumerate(images_of(tensors, stores), len(tensors)))
+
+    def _pooled(self, tensor: int, image: Image) -> Iterator[tuple[Stored, tuple[Column, ...]]]:
+        """The rows that stores pool, and where in their images these lie."""
+        for part in image.stores:
+            move = self._stores[part.form]
+            rows, byte = image.rows(part)
+            root = self._roots(np.repeat(part.commands, rows.shape[1]), rows.reshape(-1, 1))
+            apart = np.full(len(root), image.tensor.strides[-2])
+            home = byte.ravel() - (rows.ravel() - self._root_row(root)) * apart
+            tiles = Tiles(tensor, byte[:, 0], apart[: len(byte)], move.row_axis, move.column_axis, 1, part.form)
+            stored = Stored(part.form, part.commands, tiles, rows.shape[1], part.columns, move.function)
+            yield stored, (root, home, apart, np.ones_like(apart))
+
+    def _stored(self, number: int, move: Move) -> Iterator[tuple[Stored, tuple[Column, ...]]]:
         """The tiles that stores of a form move out, and where the results lie in tensors."""
         commands, form = self._of[number], self._c.forms[number]
         assert move.dram is not None
@@ -274,14 +291,14 @@ class _Tracer:
         for right_form, chosen, preloads in self._right(number, commands, product.right):
             here = commands[chosen]
             preload = self._c.forms[right_form].transfers if right_form >= 0 else ()
-            extents = {axis: _extent(form, transfer, axis) for axis in transfer.bounds}
+            extents = {axis: extent(form, transfer, axis) for axis in transfer.bounds}
             right = product.right
             if right_form >= 0:
                 loaded = self._preloads[right_form]
                 assert preload
                 right, limits = _through(self._c.forms[right_form], loaded, product.right, form)
                 extents = {axis: min(size, limits.get(axis, size)) for axis, size in extents.items()}
-            rows_axis, step = _row_axis(form, transfer.target)
+            rows_axis, step = row_axis(form, transfer.target)
             columns_axis = next(axis for axis in transfer.target.steps if axis != rows_axis)
             base = self._c.base(here, form, transfer.target.base)
             lines = self._line(transfer.target.memory, base)[:, None] + np.arange(extents[rows_axis]) * step
@@ -336,7 +353,7 @@ class _Tracer:
         self, commands: Column, form: Form, side: Side, extents: Mapping[str, int]
     ) -> tuple[Column, tuple[str, str], int]:
         """The rows of an operand, its axes along rows and columns, and how many columns are read."""
-        axis, step = _row_axis(form, side)
+        axis, step = row_axis(form, side)
         column = next(other for other in side.steps if other != axis)
         base = self._c.base(commands, form, side.base)
         return base[:, None] + np.arange(extents[axis]) * step, (axis, column), extents[column]
@@ -427,7 +444,7 @@ def _through(preload: Form, loaded: Transfer, register: Side, form: Form) -> tup
     """The operand that a product reads from registers as the local memory that they were loaded from, with the
     product's axes, and how far along these it reaches."""
     source = loaded.moved[0]
-    if _changed(preload.evaluate(source.function)) is not None:
+    if changed(preload.evaluate(source.function)) is not None:
         raise NotApplicable(f"{preload.name} changes what it brings into the array")
     names: dict[str, str] = {}
     for axis, step in loaded.target.steps.items():
@@ -436,61 +453,5 @@ def _through(preload: Form, loaded: Transfer, register: Side, form: Form) -> tup
             raise NotApplicable(f"{form.name} reads registers in another way than {preload.name} writes them")
         names[axis] = alike[0]
     steps = {names[axis]: step for axis, step in source.source.steps.items()}
-    limits = {names[axis]: _extent(preload, loaded, axis) for axis in loaded.bounds}
+    limits = {names[axis]: extent(preload, loaded, axis) for axis in loaded.bounds}
     return Side(source.source.memory, source.source.base, steps), limits
-
-
-def _extent(form: Form, transfer: Transfer, axis: str) -> int:
-    return min(form.number(bound) for bound in transfer.bounds[axis])
-
-
-def _row_axis(form: Form, side: Side) -> tuple[str, int]:
-    """The axis along the rows of an operand, and the rows from one point to the next."""
-    rows = [axis for axis, step in side.steps.items() if not step.columns]
-    if len(rows) != 1 or len(side.steps) != 2 or any(step.width for step in side.steps.values()):
-        raise NotApplicable(f"{form.name} does not use one row after another")
-    return rows[0], form.number(side.steps[rows[0]].rows)
-
-
-def _changed(function: Expression) -> Expression | None:
-    """The function that is applied to an element, None for nothing: multiplied by one it is the same."""
-    while isinstance(function, Binary) and function.operator == "*" and function.right == Number(1.0):
-        function = function.left
-    return None if function == ELEMENT else function
-
-
-def _move(form: Form, transfer: Transfer, local: Side, dram: Side | None) -> _Move:
-    """A load or store of a form. Raises NotApplicable for one that does not move rows."""
-    rows = [axis for axis, step in local.steps.items() if not step.columns]
-    columns = [axis for axis, step in local.steps.items() if step.columns]
-    if len(rows) != 1 or len(columns) != 1 or form.number(local.steps[rows[0]].rows) != 1:
-        raise NotApplicable(f"{form.name} does not move rows")
-    (row,), (column,) = rows, columns
-    step = local.steps[column]
-    size = 0
-    stride = 0
-    if dram is not None:
-        size = element_bits(dram.element) // 8
-        stride = form.number(dram.steps[row].rows) if row in dram.steps else 0
-        if column not in dram.steps or form.number(dram.steps[column].rows) != size:
-            raise NotApplicable(f"{form.name} does not move elements that are side by side")
-    extents = {axis: _extent(form, transfer, axis) for axis in transfer.bounds}
-    width = step.width or max(extents[column], 1)
-    pitch = form.number(step.rows) if step.width else 0
-    moved = transfer.moved[0] if transfer.moved else None
-    function = None if moved is None else _changed(form.evaluate(moved.function))
-    return _Move(
-        form,
-        local,
-        dram,
-        row,
-        column,
-        extents[row],
-        extents[column],
-        width,
-        pitch if extents[column] > width else max(extents[row], 1),
-        stride,
-        size,
-        function,
-        transfer.adds,
-    )

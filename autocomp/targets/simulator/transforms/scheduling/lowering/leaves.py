@@ -5,10 +5,13 @@ loaded, its tiles multiplied and its results stored, with the operands open that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
+from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.derived.meaning import outside
+from autocomp.targets.simulator.isa.tree import AddressField, Expression, Number
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form, Register
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
@@ -42,7 +45,7 @@ class Configure:
 class MoveLeaf:
     """A move of rows between a tensor and local memory. `rows` and `columns` are the operands with their numbers; a
     move covers at most `most_columns` columns. Columns beyond `width` go to rows `pitch` further on; `stride` is of
-    rows in DRAM."""
+    rows in DRAM. A store that pools has `windows`: where the words that state them are set; its form is `pooling`."""
 
     instruction: m.Instruction
     operands: Numbers
@@ -58,11 +61,30 @@ class MoveLeaf:
     pitch: Setting
     selector: str
     settings: tuple[Configure, ...]
+    windows: Mapping[str, Setting] = field(default_factory=dict)
+    pooling: Form | None = None
 
     @property
     def flags(self) -> int:
         """The address without its row."""
         return int(self.operands[self.address])
+
+    def orders(self, row: int, rows: int) -> bool:
+        """True if the machine orders a store that pools by all of the local rows from one on that it reads."""
+        form = self.pooling
+        if form is None or not form.instruction.tracks:
+            return True
+
+        def number(expression: Expression) -> int:
+            known = form.evaluate(outside(form.instruction, expression))
+            value = algebra.substitute(known, lambda part: Number(row) if isinstance(part, AddressField) else None)
+            return form.number(value)
+
+        for track in form.instruction.tracks:
+            if track.memory == self.memory and (track.guard is None or number(track.guard)):
+                first = number(track.first)
+                return first <= row and row + rows <= first + number(track.rows)
+        return False
 
 
 @dataclass(frozen=True)
@@ -147,9 +169,19 @@ class Leaves:
 
     def rows(self, operand: str, grid: Grid) -> int:
         """Local rows from one tile to the next, as far as no move is narrowed."""
+        if operand == "result" and grid.computation.windows:
+            return self._image_rows(grid)
         rows = grid.schedule.tile.get(grid.computation.tiled[self.product.row_word(operand)], 1)
         wide = operand == "result" and grid.block[self.side(operand, grid)] > 1
         return max(rows, self.store.pitch.constant) if wide else rows
+
+    def _image_rows(self, grid: Grid) -> int:
+        """Local rows from one image that is pooled to the next: none lies in several banks if it fits into one."""
+        memory = self.memory("result")
+        bank = memory.rows // max(1, memory.banks)
+        if grid.image > bank or grid.image * grid.held("result") <= bank:
+            return grid.image
+        return next(rows for rows in range(grid.image, bank + 1) if bank % rows == 0)
 
     def buffers(self, grid: Grid) -> Mapping[str, Buffer]:
         """The panels of all operands, and how many of their rows are accessed."""
@@ -167,7 +199,7 @@ class Leaves:
         outer = prod(grid.blocks[dim] for dim in grid.outer)
         times = outer if operand == "result" else grid.events(operand) * slots
         memory = self.product.memories[operand]
-        beside = operand == "result" and Order(self.accelerator).trails(grid.schedule)
+        beside = operand == "result" and Order(self.accelerator).trails(grid.schedule) and not grid.computation.windows
         return Buffer(memory, rows, slots * grid.phases(operand), float(rows * times), used, beside)
 
     def width(self, operand: str, grid: Grid) -> int:

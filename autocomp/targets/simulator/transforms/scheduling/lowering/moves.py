@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -19,6 +20,15 @@ class Moves(Tiles):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._streams = self._selectors()
+        if (self.grid.defers or self._order.trails(self.schedule)) and not self._pooled_in_order:
+            raise NotApplicable("the machine does not order a store that pools by all that it reads")
+
+    @cached_property
+    def _pooled_in_order(self) -> bool:
+        """True if the machine orders stores that pool: by all rows of each image, wherever it lies."""
+        images = range(self.grid.held("result") if self.computation.windows else 0)
+        starts = [first + n * self._pitch("result") for first in self._places["result"] for n in images]
+        return all(self.leaves.store.orders(start, self.grid.image) for start in starts)
 
     def _selectors(self) -> Mapping[str, int]:
         """Records of configuration, one for each kind of move that needs one of its own."""
@@ -59,14 +69,17 @@ class Moves(Tiles):
         """True if moves start results, and products only add to them."""
         return bool(self.computation.added) or self._zeroed
 
-    def _configured(self, leaf: MoveLeaf, stream: str) -> dict[str, int | float]:
-        """The operands that configure a move, with its strides put in."""
-        values: dict[str, int | float] = {}
+    def _configured(self, leaf: MoveLeaf, stream: str, at: str = NOW) -> dict[str, str | int | float]:
+        """The operands that configure a move in a step, with its strides and windows put in."""
+        values: dict[str, str | int | float] = {}
+        windows = self._windows(at) if leaf.windows else {}
+        numbers: list[tuple[Setting, str | int]] = [*self._strides(leaf, stream)]
+        numbers += [(leaf.windows[word], number) for word, number in windows.items()]
         for configure in leaf.settings:
             for name, value in configure.operands.items():
                 if name != configure.selector:
                     values[f"{configure.instruction.name}.{name}"] = value
-            for setting, number in self._strides(leaf, stream):
+            for setting, number in numbers:
                 if setting.register is not None and setting.register[2] in configure.sets:
                     values[f"{configure.instruction.name}.{configure.sets[setting.register[2]]}"] = number
         return values
@@ -79,10 +92,38 @@ class Moves(Tiles):
         row = self._row_word(operand if operand in ("left", "right") else "result")
         source = self._source(stream)
         stride = source.along(row)
-        pitch = self._pitch(operand) if operand in ("left", "right") else self._pitch("result")
+        image = operand == "result" and self.computation.windows
+        pitch = self.schedule.tile.get(row, 1) if image else self._pitch(operand)
         return [(leaf.stride, stride), (leaf.pitch, pitch)]
 
+    def _windows(self, at: str) -> dict[str, str]:
+        """The words that state the windows which a store pools in a step."""
+        windows = self.computation.windows
+        if not windows:
+            return {}
+        lines, row = windows
+        count, size = windows[lines].count, self.grid.size[lines]
+        ragged, first = count % size != 0, self._window(lines, at)
+        stored = minimum(f"{count} - {self.block_name(lines)}{at} * {size}", str(size)) if ragged else str(size)
+        above = f"{lines}_first{at} - ({first})" if lines in self.grid.spans else str(windows[lines].before)
+        return {
+            "lines": stored,
+            "line_rows": str(windows[row].count),
+            "line_step": str(windows[row].count),
+            "image_rows": self.count(lines, at),
+            "image_columns": str(self.computation.extents[row]),
+            "above": above if windows[lines].before else "0",
+            "before": str(windows[row].before),
+        }
+
+    @property
+    def _pools_alike(self) -> bool:
+        """True if the stores of all blocks pool in one way."""
+        return all(number.isdigit() for number in self._windows(NOW).values())
+
     def _source(self, stream: str) -> Operand:
+        if stream == "result" and self.computation.pooling is not None:
+            return self.computation.pooling.stored
         if stream.startswith("added"):
             return self.computation.added[int(stream[5:])]
         return self.computation.operands[stream]
@@ -96,7 +137,8 @@ class Moves(Tiles):
         for configure in self.leaves.product.settings:
             lines.append(str(self.call(configure.instruction, configure.operands)))
         done: set[tuple[str, int]] = set()
-        for stream, leaf in (*self._loads().items(), ("result", self.leaves.store)):
+        stores = {"result": self.leaves.store} if self._pools_alike else {}
+        for stream, leaf in (*self._loads().items(), *stores.items()):
             number = self._streams.get(stream, 0)
             for configure in leaf.settings:
                 if (configure.instruction.name, number) in done:
@@ -105,8 +147,10 @@ class Moves(Tiles):
                 lines.append(str(self.call(configure.instruction, self._setting(configure, leaf, stream, number))))
         return lines
 
-    def _setting(self, configure: Configure, leaf: MoveLeaf, stream: str, number: int) -> dict[str, int | float]:
-        values = self._configured(leaf, stream)
+    def _setting(
+        self, configure: Configure, leaf: MoveLeaf, stream: str, number: int, at: str = NOW
+    ) -> dict[str, str | int | float]:
+        values = self._configured(leaf, stream, at)
         operands = {
             name: values.get(f"{configure.instruction.name}.{name}", v) for name, v in configure.operands.items()
         }
@@ -147,12 +191,17 @@ class Moves(Tiles):
         """The dimensions that a step's moves of an operand go through, and how many there are of each: tiles, and along
         columns groups of them."""
         column, width = self._side(operand), self._width(operand)
-        dims = tuple(d for d in self.tile_order(operand) if self.grid.along(operand, d, self.grid.block) > 1)
+        dims = tuple(d for d in self._moved_dims(operand) if self.grid.along(operand, d, self.grid.block) > 1)
         counts = []
         for dim in dims:
             count = self.places(operand, dim, at)
             counts.append(f"({count} + {width - 1}) / {width}" if dim == column and width > 1 else count)
         return dims, counts
+
+    def _moved_dims(self, operand: str) -> tuple[str, ...]:
+        """The dimensions of tiles, or of whole images of results, that moves go through."""
+        pooled = self.computation.windows if operand == "result" else {}
+        return tuple(d for d in self.tile_order(operand) if d not in pooled)
 
     def unravelled(self, operand: str, number: str, at: str, suffix: str) -> tuple[Lines, dict[str, str]]:
         """The coordinates in a block of the tile that a move begins at, from the move's number."""
@@ -180,7 +229,7 @@ class Moves(Tiles):
         lines: Lines = []
         tile: dict[str, str] = {}
         moves = 1
-        for dim in reversed([d for d in self.tile_order(operand) if self.grid.block[d] > 1]):
+        for dim in reversed([d for d in self._moved_dims(operand) if self.grid.block[d] > 1]):
             wide = width if dim == column else 1
             count = -(-self.grid.block[dim] // wide)
             lines.append(f"const int {dim}{suffix} = ({number}) / {moves} % {count} * {wide};")
@@ -247,6 +296,11 @@ class Moves(Tiles):
     def starts(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         """The moves that start all tiles of results which one move stores."""
         column, width = self._side("result"), self._width("result")
+        if self.computation.windows:
+            inner = [d for d in self.computation.windows if self.grid.block[d] > 1]
+            heads = [f"for (int {d}_one = 0; {d}_one < {self.count(d, at)}; {d}_one++) {{" for d in inner]
+            start = self.start({**tile, **{d: f"{d}_one" for d in inner}}, at, phase)
+            return [*heads, *start, *["}"] * len(heads)]
         if width == 1 or column not in tile:
             return self.start(tile, at, phase)
         end = minimum(f"{tile[column]} + {width}", self.count(column, at))
@@ -258,6 +312,24 @@ class Moves(Tiles):
         row = self.computation.row
         columns = self._columns("result", tile, at, self._wide("result", tile, at))
         rows = self._extent(row, tile.get(row, "0"), at)
-        pointer = self._element_of(self.computation.result, tile, at)
-        place = self._row("result", tile, at, phase)
-        return [self._move("result", self.leaves.store, pointer, place, columns, rows)]
+        leaf, place = self.leaves.store, self._row("result", tile, at, phase)
+        if self.computation.pooling is None:
+            pointer = self._element_of(self.computation.result, tile, at)
+            return [self._move("result", leaf, pointer, place, columns, rows)]
+        place = self._row("result", {d: t for d, t in tile.items() if d not in self.computation.windows}, at, phase)
+        move = self._move("result", leaf, self._pooled_element(tile, at), place, columns, rows)
+        settings = () if self._pools_alike else leaf.settings
+        return [*(str(self.call(c.instruction, self._setting(c, leaf, "result", 0, at))) for c in settings), move]
+
+    def _pooled_element(self, tile: Mapping[str, str], at: str) -> str:
+        """`&T[i][j]` of the first pooled result of an image."""
+        assert self.computation.pooling is not None
+        stored, places = self.computation.pooling.stored, []
+        for subscript in stored.subscripts:
+            name = next(iter(subscript.dims), "")
+            if name not in self.computation.windows:
+                places.append(self._subscript(subscript, tile, at))
+            else:
+                split = self.grid.blocks[name] > 1
+                places.append(f"{self.block_name(name)}{at} * {self.grid.size[name]}" if split else "0")
+        return f"&{stored.tensor.name}" + "".join(f"[{place}]" for place in places)

@@ -62,7 +62,7 @@ class Nest(Products):
                 f"for (int {name} = 0; {name} < {self.grid.blocks[d]}; {name}++) {{"
                 for d, name in ((d, self.block_name(d)) for d in slots)
             ]
-            sizes = [f"const int {d}_tiles = {self._left_over(d, NOW)};" for d in slots if self._ragged(d)]
+            sizes = [line for d in slots for line in self.sizes(d, NOW)]
             return [*heads, *sizes, *self.all_loads(operand, NOW, "0"), *["}"] * len(heads)]
 
         def level(number: int) -> Lines:
@@ -78,9 +78,7 @@ class Nest(Products):
                 dim = order[number]
                 name = self.block_name(dim)
                 lines.append(f"for (int {name} = 0; {name} < {self.grid.blocks[dim]}; {name}++) {{")
-                if self._ragged(dim):
-                    lines.append(f"const int {dim}_tiles = {self._left_over(dim, NOW)};")
-                lines += [*level(number + 1), "}"]
+                lines += [*self.sizes(dim, NOW), *level(number + 1), "}"]
             if loads and number:
                 lines += self.ordered("product", "load")
             if begins:

@@ -149,8 +149,8 @@ class Pipeline:
         if not self._leads:
             loads = self._first_loads(nest.counters(), nest.inner_tile())
             return [*loads, *ordered] if loads else []
-        unravel, counters, total = nest.product_number("led", self._grid.block)
-        loads = self._first_loads(counters, nest.tile_at(counters, self._grid.block))
+        unravel, counters, total = nest.product_number("led", self._grid.first)
+        loads = self._first_loads(counters, nest.tile_at(counters, self._grid.first))
         if not loads:
             return []
         if not signals:
@@ -219,6 +219,8 @@ class Pipeline:
         nest, grid = self._nest, self._grid
         block = grid.steps_of_result
         phase = nest.phase("result", f"step + {block}")
+        if nest.computation.windows:
+            return self._images(phase)
         if not nest.started:
             unravel, tile = nest.unravelled("result", "results", LAST, "_moved")
             inside = [*unravel, *nest.store(tile, LAST, phase)]
@@ -232,3 +234,25 @@ class Pipeline:
         inside = [*moved, *self._guarded(" && ".join(leaves), nest.store(stored, LAST, phase))]
         inside += self._guarded(f"step < {grid.steps - block} && results > 0", follows)
         return Stream("result", str(moves + 1), self._in_block(), self._first_of_result(), inside)
+
+    def _images(self, phase: str) -> Stream:
+        """The same for results that are pooled: after the store of an image what starts the results of the one to come
+        in its rows, one tile after another."""
+        nest, grid = self._nest, self._grid
+        block = grid.steps_of_result
+        dims = [d for d in nest.tile_order("result") if d in nest.computation.windows]
+        pieces = 1 + prod(grid.block[d] for d in dims)
+        image, stored, images = nest.of_whole_block("result", f"results / {pieces}", "_moved")
+        tile, tiles = dict(stored), 1
+        counters: Lines = []
+        for dim in reversed(dims):
+            counters.append(f"const int {dim}_begun = (results % {pieces} - 1) / {tiles} % {grid.block[dim]};")
+            tile[dim] = f"{dim}_begun"
+            tiles *= grid.block[dim]
+        leaves = [f"step >= {block}", f"results % {pieces} == 0", *nest.within(stored, LAST)]
+        inside = [*image, *self._guarded(" && ".join(leaves), nest.store(stored, LAST, phase))]
+        if nest.started:
+            starts = [*nest.ordered("store", "load"), *nest.start(tile, THEN, phase)]
+            begun = [*counters, *self._guarded(" && ".join(nest.within(tile, THEN)) or "1", starts)]
+            inside += self._guarded(f"step < {grid.steps - block} && results % {pieces} > 0", begun)
+        return Stream("result", str(images * pieces), self._in_block(), self._first_of_result(), inside)

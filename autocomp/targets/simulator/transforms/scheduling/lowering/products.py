@@ -46,7 +46,8 @@ class Products(Moves):
         """The condition on the loops' counters that a product of the last block completes the tiles of one move of
         results; and the counters of the first of these tiles."""
         column, width = self._side("result"), self._width("result")
-        tests = [f"{counters[d]} == {block[d] - 1}" for d in self.inner if d in self.computation.reduction]
+        whole = {*self.computation.reduction, *self.computation.windows}
+        tests = [f"{counters[d]} == {block[d] - 1}" for d in self.inner if d in whole]
         if width == 1 or column not in counters:
             return " && ".join(tests) or "1", dict(counters)
         at = counters[column]
@@ -156,6 +157,8 @@ class Products(Moves):
 
     def ordered(self, first: str, later: str) -> Lines:
         """Calls that make what loads, products or stores do from here on wait for what others of them did so far."""
+        if "store" in (first, later) and not self._pooled_in_order:
+            return [] if self.leaves.fence is None else [str(self.call(*self.leaves.fence))]
         product = self.leaves.product.adding or self.leaves.product.starting
         units = {
             "load": self.leaves.left.instruction.unit,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.derived.meaning import Side, Transfer
+from autocomp.targets.simulator.isa.derived.meaning import Side, Transfer, decided
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.tree import AddressField, Call, Expression, Name, Number, StateField
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -97,7 +97,7 @@ class _Reader:
 
     def _move(self, number: int, command: int) -> MoveLeaf:
         form = self._forms[number]
-        (transfer,) = (t for t in form.transfers if t.product is None)
+        transfer = _moving(form)
         store = transfer.target.pointer
         local = transfer.moved[0].source if store else transfer.target
         dram = transfer.target if store else transfer.moved[0].source if transfer.moved else None
@@ -106,7 +106,8 @@ class _Reader:
         address = _address(form, local)
         rows, columns = (_operands(transfer.bounds[axis]) for axis in (row, column))
         pointers = [p.name for p in form.instruction.parameters if p.kind == "pointer"]
-        stride = Setting() if dram is None or row not in dram.steps else _setting(form, dram.steps[row].rows)
+        along = _rows_along(transfer, row)
+        stride = Setting() if dram is None or along not in dram.steps else _setting(form, dram.steps[along].rows)
         step = local.steps[column]
         memory = form.accelerator.memory(local.memory)
         width = step.width or memory.cols
@@ -125,6 +126,8 @@ class _Reader:
             _setting(form, step.rows) if step.width else Setting(),
             _selector(form, transfer),
             self._settings(form, command),
+            {word: _setting(form, value) for word, value in transfer.windows.items()},
+            form if transfer.windows else None,
         )
 
     # --- configuration
@@ -141,7 +144,8 @@ class _Reader:
             selector = next((i.name for _, i, _ in effects if isinstance(i, Name)), "")
             last = self._last(instruction, selector, {index for name, index in used if name in records}, command)
             if last is not None:
-                sets = {part: _name_in(value) for (_, _, part), value in effects.items() if _name_in(value)}
+                values = {part: decided(value, last.evaluate) for (_, _, part), value in effects.items()}
+                sets = {part: _name_in(value) for part, value in values.items() if _name_in(value)}
                 settings.append(Configure(instruction, last.operands, selector, sets))
         return tuple(settings)
 
@@ -261,6 +265,19 @@ class _Reader:
 
 def _loaded(form: Form) -> Transfer:
     return next(t for t in form.transfers if len(t.moved) == 1)
+
+
+def _moving(form: Form) -> Transfer:
+    """The transfer of a move that is not into registers on the way."""
+    registers = {m.name for m in form.accelerator.memories if m.kind == "register"}
+    (transfer,) = (t for t in form.transfers if t.product is None and t.target.memory not in registers)
+    return transfer
+
+
+def _rows_along(transfer: Transfer, row: str) -> str:
+    """The axis of DRAM along the local rows; where windows of these are stored, that of the windows of one line."""
+    windows = transfer.windows
+    return next(axis for axis, bound in transfer.bounds.items() if bound == (windows["line_rows"],)) if windows else row
 
 
 def _axes(loaded: Transfer, register: Side) -> Mapping[str, str]:

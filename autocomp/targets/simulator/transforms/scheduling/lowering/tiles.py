@@ -80,7 +80,10 @@ class Tiles:
         return f"({tiles}) * {self.grid.columns(operand, side)}"
 
     def _pitch(self, operand: str) -> int:
-        """Rows from one tile to the next: as many as a tile has; of results as many as wide stores need."""
+        """Rows from one tile to the next: as many as a tile has; of results as many as wide stores need, or those of an
+        image."""
+        if operand == "result" and self.computation.windows:
+            return self.leaves.rows(operand, self.grid)
         rows = self.schedule.tile.get(self._row_word(operand), 1)
         fixed = self.leaves.move(operand).pitch.constant
         return max(rows, fixed) if self._width(operand) > 1 and fixed else rows
@@ -91,6 +94,9 @@ class Tiles:
 
     def tile_order(self, operand: str) -> tuple[str, ...]:
         """The dimensions of a panel's tiles, those farthest apart first: tiles side by side in DRAM are neighbours."""
+        if operand == "result" and self.computation.windows:
+            images = [d for d in self.computation.parallel if d not in self.computation.windows]
+            return (*images, *self.computation.windows)
         row, column = self._row_word(operand), self._side(operand)
         others = [d for d in self.computation.extents if d in self.grid.dims(operand) and d not in (row, column)]
         return (*others, *(d for d in (row, column) if d in self.grid.dims(operand)))
@@ -104,9 +110,10 @@ class Tiles:
 
     def _row(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> str:
         """The local row of a tile of a block, given by its coordinates there, in the step `at`."""
-        terms: list[str] = []
+        within = self.computation.windows if operand == "result" else {}
+        terms = [f"({self._pixel(tile)})"] if within else []
         stride = self._pitch(operand)
-        for dim in reversed(self.tile_order(operand)):
+        for dim in reversed([d for d in self.tile_order(operand) if d not in within]):
             terms.append(f"({self._place(operand, dim, tile)}) * {stride}")
             stride *= self.grid.along(operand, dim, self.grid.block)
         place: list[str] = []
@@ -126,6 +133,15 @@ class Tiles:
             if places > 2:
                 terms.append(f"({number}) / 2 * {stride}")
         return " + ".join([*terms, str(min(self._places[operand]))])
+
+    def _pixel(self, tile: Mapping[str, str]) -> str:
+        """The row of a tile in the image of a block's results: one line after another."""
+        terms: list[str] = []
+        stride = 1
+        for dim in reversed(list(self.computation.windows)):
+            terms.append(f"({tile.get(dim, '0')}) * {stride * self.schedule.tile.get(dim, 1)}")
+            stride *= self.computation.extents[dim]
+        return " + ".join(terms)
 
     def _place(self, operand: str, dim: str, tile: Mapping[str, str]) -> str:
         """The place of a tile along a dimension of its panel."""
@@ -158,15 +174,34 @@ class Tiles:
             inside *= self.grid.blocks[dim]
         chosen = self.grid.order if dims is None else [d for d in self.grid.order if d in set(dims)]
         lines += [f"const int {self.block_name(dim)}{at} = {values[dim]};" for dim in chosen]
-        for dim in chosen:
-            if self._ragged(dim):
-                lines.append(f"const int {dim}_tiles{at} = {self._left_over(dim, at)};")
-        return lines
+        return [*lines, *(line for dim in chosen for line in self.sizes(dim, at))]
+
+    def sizes(self, dim: str, at: str) -> Lines:
+        """Declarations of the first tile of a block whose blocks overlap, and of how many tiles a block has that may be
+        smaller than others."""
+        lines = [f"const int {dim}_first{at} = {self._first_of_block(dim, at)};"] if dim in self.grid.spans else []
+        return [*lines, *([f"const int {dim}_tiles{at} = {self._left_over(dim, at)};"] if self._ragged(dim) else [])]
 
     def _ragged(self, dim: str) -> bool:
+        if dim in self.grid.spans:
+            return len({count for _, count in self.grid.spans[dim]}) > 1
         return self.grid.blocks[dim] > 1 and self.grid.tiles[dim] % self.grid.block[dim] != 0
 
+    def _window(self, dim: str, at: str) -> str:
+        """The coordinate that the first window of a block begins with; in the padding it is negative."""
+        windows = self.computation.windows[dim]
+        if self.grid.blocks[dim] == 1:
+            return str(windows.first(0))
+        return f"{self.block_name(dim)}{at} * {self.grid.size[dim] * windows.step} - {windows.before}"
+
+    def _first_of_block(self, dim: str, at: str) -> str:
+        begin = self._window(dim, at)
+        return f"({begin} < 0 ? 0 : {begin})" if self.computation.windows[dim].before else begin
+
     def _left_over(self, dim: str, at: str) -> str:
+        if dim in self.grid.spans:
+            end = f"{self._window(dim, at)} + {self.computation.windows[dim].reach(self.grid.size[dim])}"
+            return f"{minimum(end, str(self.computation.extents[dim]))} - {dim}_first{at}"
         whole = self.grid.block[dim]
         return minimum(f"{self.grid.tiles[dim]} - {self.block_name(dim)}{at} * {whole}", str(whole))
 
@@ -178,6 +213,8 @@ class Tiles:
         """The number of a tile in the whole dimension."""
         if self.grid.blocks[dim] == 1:
             return f"({inner})"
+        if dim in self.grid.spans:
+            return f"({dim}_first{at} + {inner})"
         return f"({self.block_name(dim)}{at} * {self.grid.block[dim]} + {inner})"
 
     def _element(self, dim: str, inner: str, at: str) -> str:
