@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autocomp import workload as workloads
 from autocomp.data import data_dir
 from autocomp.schedules.store import all_schedules, record_at
 from autocomp.schedules.verify import workload_of
@@ -44,12 +45,25 @@ def test_requests_under_way_bound_what_far_memory_gives(latency: int) -> None:
 
 
 def test_acknowledgements_of_stores_come_between_the_data_of_loads() -> None:
-    """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests, of which 198 may be the last ones."""
+    """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests, of which 70 may be the last ones."""
     small = isa.load("tpu_v1", {"DIM": 64, "UB_KB": 256, "ACC_KB": 256, "BUS": 64})
     workload = parse("operation: gemm\naccelerator: tpu_v1\ndims: {I: 256, J: 256, K: 256}\n", Path("even.yaml"))
     least = bound(workload, small)
-    assert least.parts["memory"] == 2 * 256 * 256 / 64 + 256 - (70 + 128)
-    assert least.parts["ends"] == 2 * 70 + 128
+    assert least.parts == {"compute": 4096 + 128, "memory": 2 * 256 * 256 / 64 + 256 - 70, "ends": 2 * 70}
     measured = SimulatorEvaluator(small, workload).evaluate(starting_kernel(workload, small))
     assert measured.value is not None
     assert least.value <= measured.value
+
+
+def test_what_is_not_multiplied_waits_for_no_product() -> None:
+    """16,384 bytes come in by 8 a cycle; of 128 acknowledgements, 12 may come after them."""
+    workload = workloads.load(data_dir("workloads") / "tiny_add.yaml")
+    assert bound(workload, isa.load("tiny")).parts == {"compute": 0, "memory": 2048 + 128 - 12, "ends": 2 * 12}
+
+
+def test_each_channel_has_a_way_back_of_its_own() -> None:
+    """Of 128 acknowledgements, 12 on each of two channels may come after the last data."""
+    workload = workloads.load(data_dir("workloads") / "tiny_add.yaml")
+    text = (data_dir("isa") / "tiny.isa").read_text()
+    two = isa.parse(text.replace("bus: 8; latency: MEM_LATENCY;", "bus: 8; latency: MEM_LATENCY; channels: 2;"))
+    assert bound(workload, two).parts["memory"] == (2048 + 128 - 2 * 12) / 2

@@ -33,12 +33,12 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     """In cycles, the larger of what the multipliers and what the memory bus need, both taken as never waiting, between
     the first request and the last acknowledgement.
 
-    Compute: multiply-accumulates / peak; in an array, at least the rows that have to pass it (`_rows`). Memory: every
-    input that a result depends on crosses the bus at least once and every output once; the two directions overlap, so
-    the larger counts, but acknowledgements of stores come between data (`_answers`). Requests are of whole beats, and a
-    unit has a limited number of them under way (`_bus`). Of tensors that are both, nobody knows which elements are. A
-    host that may compute does a part of either beside the machine. Ends: nothing is computed before the first data are
-    there, the last product has a latency, and the last store has to be acknowledged.
+    Compute: multiply-accumulates / peak, and the latency of the last one; in an array, at least the rows that have to
+    pass it (`_rows`). Memory: every input that a result depends on crosses the bus at least once and every output once;
+    the two directions overlap, so the larger counts, but acknowledgements of stores come between data (`_answers`).
+    Requests are of whole beats, and a unit has a limited number of them under way (`_bus`). Of tensors that are both,
+    nobody knows which elements are. A host that may compute does a part of either beside the machine. Ends: nothing is
+    computed before the first data are there, and the last store has to be acknowledged.
 
     It holds for every kernel, because it uses nothing that a kernel decides: neither the order of loops, nor the
     operand that stays in an array, nor where data lie in local memory. So it does not count how requests cut the rows
@@ -69,6 +69,10 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
             f"the last one in {array.latency} cycles"
         )
         compute = max(compute, rows) + array.latency
+    trailing = 0 if beside or not compute else _trailing(accelerator)
+    if trailing:
+        parts.append(f"the last result comes {trailing} cycles later")
+        compute += trailing
     if memory:
         rates = " and ".join(f"{each + beside:g}" for each in dict.fromkeys((fill, drain)))
         parts.append(f"{into} bytes in and {out} bytes out at {rates} a cycle each way take {memory} cycles")
@@ -81,7 +85,7 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     explanation = "; ".join(parts) + f"; {limit} the bound" if parts else "nothing is known that bounds it"
     ends = 0 if beside else _ends(workload, accelerator)
     if ends:
-        explanation += f"; {ends} cycles pass before the first data, after the last product and after the last store"
+        explanation += f"; {ends} cycles pass before the first data and after the last store"
     return Bound(max(compute, memory, 1) + ends, explanation, {"compute": compute, "memory": memory, "ends": ends})
 
 
@@ -124,8 +128,9 @@ def _bus(accelerator: Accelerator) -> tuple[float, float]:
 
 
 def _answers(accelerator: Accelerator, into: float, out: float) -> int:
-    """Cycles of the way back from memory: a beat of data each, or the acknowledgement of a request to store. All but
-    the last of these come while the last store is not yet acknowledged. 0 for units that move data in other ways."""
+    """Cycles of the ways back from memory, one a channel: a beat of data each, or the acknowledgement of a request to
+    store. Those that may come between the last data and the end are left out, since the ends of a kernel count that
+    time. 0 for units that move data in other ways."""
     units = {unit.name: unit.settings for unit in accelerator.units}
     loading = [units.get(unit or "", {}) for unit in _moving(accelerator, "load")]
     storing = [units.get(unit or "", {}) for unit in _moving(accelerator, "store")]
@@ -135,8 +140,9 @@ def _answers(accelerator: Accelerator, into: float, out: float) -> int:
     width = channel_width(accelerator.dram)
     beat = max(size / -(-size // width) for unit in loading for size in _requests(unit)) if width else math.inf
     requests = out / max(_number(unit, "request_max") for unit in storing)
-    last = min(requests, shortest_latency(accelerator) + _trailing(accelerator))
-    return math.ceil((into / beat + requests - last) / channels(accelerator.dram))
+    ways = channels(accelerator.dram)
+    last = min(requests, ways * shortest_latency(accelerator))
+    return math.ceil((into / beat + requests - last) / ways)
 
 
 @remembered
@@ -226,14 +232,13 @@ def _moving(accelerator: Accelerator, role: Kind) -> frozenset[str | None]:
 
 
 def _ends(workload: Workload, accelerator: Accelerator) -> int:
-    """Cycles from the first request to its data, from what the last product keeps busy to its result, and from the last
-    store to its acknowledgement."""
+    """Cycles from the first request to its data, and from the last store to its acknowledgement."""
     units = {unit.name: unit.settings for unit in accelerator.units}
     carried = _moving(accelerator, "load") | _moving(accelerator, "store")
     known = [units[name] for name in carried if name in units and units[name].get("kind") in MOVES]
     if not workload.inputs or len(known) != len(carried) or any(unit.get("instant") for unit in known):
         return 0
-    return 2 * shortest_latency(accelerator) + _trailing(accelerator)
+    return 2 * shortest_latency(accelerator)
 
 
 def beyond(workload: Workload, accelerator: Accelerator, cycles: int) -> str | None:
