@@ -33,6 +33,7 @@ Discipline::Role Discipline::role_of(const Instruction& instruction) {
     role.fence = word == "fence";
     role.wait = word == "wait";
     role.signal = word == "signal";
+    role.configure = word == "configure";
     role.preload = word == "preload";
     role.multiply = word == "multiply";
   }
@@ -83,7 +84,7 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
   clocks_.assign(rules_.size(), Clock(timelines));
   waited_.resize(timelines);
   now_.assign(timelines, 0);
-  latest_.assign(timelines, 0);
+  on_link_.assign(timelines, 0);
   fenced_.assign(timelines, 0);
   numbers_.assign(rules_.size(), 0);
   pairs_.assign(rules_.size(), {});
@@ -96,6 +97,12 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
                      words,
                      std::vector<uint64_t>(rows * at(words)),
                      {}});
+    Adders adders{rows > 0 && memory.banks > 1 && setting(memory.name + ".shared_adders", 0) != 0, 1, {}};
+    if (adders.shared) {
+      adders.rows_per_bank = memory.rows / memory.banks;
+      adders.last.resize(at(memory.banks) * timelines);
+    }
+    adders_.push_back(adders);
   }
   for (const auto& tensor : tensors) {
     elements_.emplace_back();
@@ -135,7 +142,6 @@ void Discipline::add_event(int32_t unit, int32_t path, int32_t instruction, int3
   events_.push_back({unit, timeline, ++numbers_[at(unit)], ++now_[at(timeline)], instruction, line});
   waited_.resize(events_.size() * now_.size());
   present_ = static_cast<int32_t>(events_.size()) - 1;
-  latest_[at(timeline)] = present_;
 }
 
 void Discipline::command(const OperationList& list) {
@@ -173,7 +179,7 @@ void Discipline::command(const OperationList& list) {
   each_access(true);
   settle();
   moved_beyond(list, operation);
-  if (rules_[at(unit)].streams) on_the_link();
+  if (rules_[at(unit)].streams && !role.configure) on_the_link();
   push(list, operation, role);
   keep_clock(present_);
   // A result is complete when all that its multiply waited for is.

@@ -16,11 +16,14 @@
 // The machine tracks rows in the order in which commands reach it. An expander works on several expansions at once, so
 // that a stream of a later one may send before another stream of an older one has: those two are not ordered.
 //
-// Settings: hazards.tracked (default 1: local rows order units), hazards.dram (default: the opposite; 1: semaphores
-// order DRAM as well, 0: fences only), <unit>.unordered_writes = n (a write of a row that one of the n commands
-// before wrote is not ordered behind it), <unit>.exact_base_reads = n (likewise a read, unless it starts at
-// the row at which that write started), <unit>.exact_base_sums = n (likewise an addition to it). What one command
-// expands to is in order within a unit: it is the machine's own.
+// Banks of a memory may share the adders through which commands add to its rows. Two units that add in different banks
+// at the same moment get each other's sums: such commands must be ordered although they share no row.
+//
+// Settings: <memory>.shared_adders (default 0), hazards.tracked (default 1: local rows order units), hazards.dram
+// (default: the opposite; 1: semaphores order DRAM as well, 0: fences only), <unit>.unordered_writes = n (a write of a
+// row that one of the n commands before wrote is not ordered behind it), <unit>.exact_base_reads = n (likewise a read,
+// unless it starts at the row at which that write started), <unit>.exact_base_sums = n (likewise an addition to it).
+// What one command expands to is in order within a unit: it is the machine's own.
 #pragma once
 
 #include <deque>
@@ -95,7 +98,7 @@ class Discipline {
     std::vector<int32_t> change;    // live rows, difference by command
   };
   struct Role {
-    bool fence = false, wait = false, signal = false;
+    bool fence = false, wait = false, signal = false, configure = false;
     bool expands = false, preload = false, multiply = false;
     int semaphore = -1, pops = -1, pushes = -1, path = -1, rows = -1, block_step = -1;  // indices of properties
     std::vector<uint32_t> in_turn;  // by stream that it expands to: those that an older expansion has sent by then
@@ -114,6 +117,12 @@ class Discipline {
     int64_t row = 0;
     bool was_write = false, write = false;
     bool passes = false;  // in order unless their requests pass one another
+    bool adders = false;  // they share no row: both add, in different banks of one memory
+  };
+  struct Adders {         // of a memory
+    bool shared = false;  // by its banks
+    int64_t rows_per_bank = 1;
+    std::vector<int32_t> last;  // by bank and timeline: the last event that adds to it; 0: none
   };
   struct Pair {           // of a unit
     int32_t preload = 0;  // the last one, an event; 0: none since the last fence or other command
@@ -128,6 +137,7 @@ class Discipline {
   [[nodiscard]] int32_t expander_of(int32_t event) const { return expanders_[at(events_[at(event)].expansion)]; }
   void track(const OperationList& list, const Operation& operation);
   void local(const AccessInstance& access);
+  void add_up(const AccessInstance& access, int32_t now);
   void moved_beyond(const OperationList& list, const Operation& operation);
   void initialised(const Rows& rows, int64_t row, int32_t memory);
   void live(Rows& rows, int64_t row, bool write);
@@ -144,6 +154,7 @@ class Discipline {
   [[nodiscard]] bool reported(const Clash& clash) const;
   [[nodiscard]] int32_t between(const Clash& clash) const;
   void unordered(const Clash& clash);
+  void added_beside(const Clash& clash);
   void passed(const Clash& clash, int32_t third);
   [[nodiscard]] bool waits(int32_t event, int32_t before) const;
   [[nodiscard]] bool may_overtake(int32_t event, int32_t before) const;
@@ -184,10 +195,11 @@ class Discipline {
   std::vector<int64_t> waited_;             // by event: the clock of what is complete when it is
   std::vector<Clock> clocks_;               // by unit
   Clock now_, fenced_;                      // by timeline: its latest event; the latest one that a fence has waited for
-  std::vector<int32_t> latest_;             // by timeline: its latest event
+  std::vector<int32_t> on_link_;            // by timeline: its latest event that is on the link; 0: none
   std::vector<int64_t> numbers_;            // by unit: commands so far
   std::map<int64_t, std::deque<Signal>> signals_;  // by semaphore: those that nothing has waited for yet
   std::vector<Rows> rows_;                         // by memory
+  std::vector<Adders> adders_;                     // by memory
   std::vector<Elements> elements_;                 // by tensor
   std::vector<uint64_t> columns_;                  // of the access that is checked, by word
   std::vector<int32_t> checked_;                   // … by timeline, and for writers: an event that is in order

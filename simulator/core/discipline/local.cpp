@@ -9,6 +9,7 @@ namespace autocomp {
 namespace {
 
 constexpr const char* kUnordered = "unordered-local";
+constexpr const char* kAdders = "shared-adders";
 
 // Of the columns [first, first + cols), those of a word.
 uint64_t column_mask(int64_t first, int64_t cols, int64_t word) {
@@ -34,6 +35,7 @@ void Discipline::local(const AccessInstance& access) {
     if (before == 0 || before == checked || before == now) return;
     if (conflict_local(before, was_write, row, access, now)) checked = before;
   };
+  if (access.accumulate_read) add_up(access, now);
   each_point(access, [&](int64_t index) {
     Row& row = rows.row[at(index)];
     int32_t* const reader = rows.reader.data() + at(index) * timelines;
@@ -51,6 +53,22 @@ void Discipline::local(const AccessInstance& access) {
     }
     live(rows, index, access.write);
   });
+}
+
+// Takes note of the banks in which a command adds, and of others' sums in other banks that may be under way.
+void Discipline::add_up(const AccessInstance& access, int32_t now) {
+  Adders& adders = adders_[at(access.memory)];
+  if (!adders.shared) return;
+  const size_t timelines = now_.size(), mine = at(events_[at(now)].timeline);
+  const size_t low = at(access.first() / adders.rows_per_bank), high = at((access.last() - 1) / adders.rows_per_bank);
+  for (size_t place = 0; place < adders.last.size(); ++place) {
+    const size_t bank = place / timelines, timeline = place % timelines;
+    const int32_t before = adders.last[place];
+    const bool beside = low != high || bank != low;
+    if (before == 0 || timeline == mine || !beside || complete(events_[at(before)])) continue;
+    clashes_.push_back({before, present_, access.memory, access.base, true, true, false, true});
+  }
+  for (size_t bank = low; bank <= high; ++bank) adders.last[bank * timelines + mine] = now;
 }
 
 // A move may ask for more rows than its source has, such as those of a whole tile. It tracks all of them, and nobody
@@ -153,7 +171,7 @@ bool Discipline::conflict_local(int32_t before, bool was_write, int64_t row, con
 }
 
 bool Discipline::reported(const Clash& clash) const {
-  return known_.contains(key_of(kUnordered, clash.later, clash.earlier));
+  return known_.contains(key_of(clash.adders ? kAdders : kUnordered, clash.later, clash.earlier));
 }
 
 // A command of another unit that waits for the earlier one, and for which the later one waits: by tracked rows, which
@@ -186,6 +204,8 @@ void Discipline::settle() {
       known = std::max(known, earlier.time);
     } else if (clash.passes) {
       passed(clash, third);
+    } else if (clash.adders) {
+      added_beside(clash);
     } else {
       unordered(clash);
     }
@@ -203,6 +223,15 @@ void Discipline::unordered(const Clash& clash) {
          clash.earlier);
 }
 
+void Discipline::added_beside(const Clash& clash) {
+  report(kAdders,
+         text(clash.later) + " adds to " + machine_.machine().memories[at(clash.memory)].name + " row " +
+             std::to_string(clash.row) + " while " + text(clash.earlier) +
+             " may be adding in another bank; the banks share their adders, so that both sums would be wrong: put a"
+             " fence between the two, add in one bank, or let one of them overwrite",
+         clash.earlier);
+}
+
 // The last command of another unit on the link that may be under way at the same time as an earlier one; 0: none.
 int32_t Discipline::beside(int32_t earlier) const {
   const int64_t* known = waited_.data() + earlier * std::ssize(now_);
@@ -210,13 +239,14 @@ int32_t Discipline::beside(int32_t earlier) const {
     const UnitRules& rules = rules_[at(unit)];
     if (unit == events_[at(earlier)].unit || !rules.streams) continue;
     for (int32_t t = rules.first_timeline; t < rules.first_timeline + rules.timelines; ++t)
-      if (known[t] < now_[at(t)]) return latest_[at(t)];
+      if (const int32_t last = on_link_[at(t)]; known[t] < events_[at(last)].time) return last;
   }
   return 0;
 }
 
 // The present command comes to the link: overlaps whose earlier command may still be under way are not in order.
 void Discipline::on_the_link() {
+  on_link_[at(present().timeline)] = present_;
   for (size_t unit = 0; unit < overlaps_.size(); ++unit) {
     if (unit == at(present().unit)) continue;
     for (const Clash& clash : std::exchange(overlaps_[unit], {}))

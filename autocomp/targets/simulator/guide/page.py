@@ -299,7 +299,16 @@ def _ports(memory: Memory, told: bool) -> str:
     banks = f"{memory.banks} banks of {memory.rows // max(1, memory.banks)} rows" if memory.banks > 1 else "one bank"
     bandwidth = int(memory.settings.get("bandwidth", 0))
     shared = f", {bandwidth} bytes a cycle for all units of kind serial" if bandwidth else ""
-    return f"- `{memory.name}`: {f'{banks}; ' if told else ''}{ports} a bank and cycle{shared}."
+    return f"- `{memory.name}`: {f'{banks}; ' if told else ''}{ports} a bank and cycle{shared}.{_adders(memory)}"
+
+
+def _adders(memory: Memory) -> str:
+    if memory.banks == 1 or not memory_number(memory.settings, "shared_adders"):
+        return ""
+    return (
+        " The banks share their adders: moves that add in one bank and products that add in another are refused unless"
+        " a fence, or rows that the later one waits for, is between them."
+    )
 
 
 # --- what is fast ------------------------------------------------------------------------------------------------

@@ -265,6 +265,11 @@ MEMORY_KEYS: Mapping[str, Key] = _known(
             "1: each write gets rows of its own, so that it need not wait for older reads and writes of them",
             kinds=LOCAL,
         ),
+        "shared_adders": Key(
+            "1: one adder a column serves all banks. Commands of two units, or of two `path`s, that add in different"
+            " banks must not be under way at the same time: both sums would be wrong",
+            kinds=LOCAL,
+        ),
         "ports": Key(
             "one port a bank for reads and writes, or one of each", "shared", LOCAL, words=("shared", "separate")
         ),
