@@ -220,6 +220,14 @@ def test_results_of_one_block_are_stored_beside_the_products_that_follow() -> No
     assert 100 < at_the_end - beside < 1000
 
 
+def test_sums_that_moves_and_products_add_to_lie_in_one_bank_where_banks_share_their_adders() -> None:
+    sums = Buffer("acc", 200, 2, 1000.0, 4000.0)
+    assert placed(machine(), {"result": sums})["result"] == (0, 512)
+    assert placed(machine(), {"result": replace(sums, summed=True)})["result"] == (0, 200)
+    with pytest.raises(NotApplicable, match="in one bank"):
+        placed(machine(), {"result": replace(sums, rows=300, summed=True)})
+
+
 def test_panels_that_are_filled_while_others_are_read_lie_in_banks_of_their_own() -> None:
     often = Buffer("spad", 2688, 2, 100_000.0, 450_000.0)
     seldom = Buffer("spad", 1536, 6, 9_000.0, 60_000.0)  # in more than two banks, whatever the place

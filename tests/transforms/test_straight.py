@@ -134,6 +134,19 @@ def test_a_value_that_is_overwritten_moves_to_other_rows_of_the_banks_in_turn() 
     assert moves[1::2] == [line.replace("mvin(&A[0]", "mvout(&A[4]") for line in moves[::2]]
 
 
+def test_values_that_moves_and_products_add_to_lie_in_one_bank_where_banks_share_their_adders() -> None:
+    body = "config_ex(1, 0, 1, 0, 0); config_ld(16, 1.0f, 16, 0); config_ld(64, 1.0f, 16, 1); config_st(16);"
+    for row in (0, 16):
+        body += f"mvin(A[{row}], 0, 16, 16); mvin(A[{row}], 64, 16, 16); preload(0, 0x80000000, 16, 16, 16, 16);"
+        body += "compute_preloaded(64, 0xFFFFFFFF, 16, 16, 16, 16); preload(0, 0xC0000000, 16, 16, 16, 16);"
+        body += "compute_preloaded(64, 0xFFFFFFFF, 16, 16, 16, 16); mvin2(D[0], 0xC0000000, 16, 16);"
+        body += f"mvout(C[{row}], 0x80000000, 16, 16);"
+    text = f"void solution(int8_t A[32][16], int32_t D[16][16], int8_t C[32][16]) {{ {body} fence(); }}"
+    facts = analyse(kernel.parse(text), machine("gemmini"))
+    stores = [line for line in lines(facts, "own_rows") if "mvout" in line]
+    assert stores == ["mvout(C[0], 0x80000000, 16, 16);", "mvout(C[16], 0x80000010, 16, 16);"]
+
+
 @pytest.mark.parametrize(("name", "parameters"), [("own_rows", {}), ("order_commands", {"switch": 24})])
 def test_a_short_kernel_of_loops_is_written_out_on_the_way(name: str, parameters: Mapping[str, int]) -> None:
     facts = given_kernel("tinympc_forward")

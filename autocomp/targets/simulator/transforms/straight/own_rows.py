@@ -6,6 +6,8 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from itertools import chain
 
+from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.timing import memory_number
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.cost import site_cycles
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
@@ -41,9 +43,9 @@ class OwnRows(Transformation):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """Takes no parameters. Values keep their memory. Factors that the array takes side by side have banks of their
-        own, and successive ones take turns among those, so that one can be moved while another is used. Rows are used
-        again, those that were free the longest first, where the memory is too small. A kernel of loops is written out
-        first."""
+        own, and successive ones take turns among those, so that one can be moved while another is used. Where banks
+        share their adders, and moves add as products do, all values lie in one. Rows are used again, those that were
+        free the longest first, where there are too few. A kernel of loops is written out first."""
         program = program_of(in_sequence(facts))
         rows = Counter((v.memory, row) for v in values_of(program) for row in range(v.low, v.high + 1))
         if all(count == 1 for count in rows.values()):
@@ -51,8 +53,15 @@ class OwnRows(Transformation):
         homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
         for memory in facts.accelerator.local_memories:
             values = [value for value in values_of(program) if value.memory == memory.name]
-            homes.update(_placed(facts, program, memory.rows, memory.banks, values))
+            banks = 1 if _adds_meet(program, memory) else memory.banks
+            homes.update(_placed(facts, program, memory.rows // memory.banks * banks, banks, values))
         return program.kernel(moved(program, homes))
+
+
+def _adds_meet(program: Program, memory: m.Memory) -> bool:
+    """True if two units add to a memory whose banks share their adders: in two banks they would need a fence."""
+    adding = {step.unit for step in program.steps for a in step.writes if a.adds and a.memory == memory.name}
+    return memory_number(memory.settings, "shared_adders") > 0 and len(adding) > 1
 
 
 def _placed(facts: Facts, program: Program, rows: int, banks: int, values: Sequence[Value]) -> Homes:

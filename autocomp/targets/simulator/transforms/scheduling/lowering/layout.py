@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.timing import memory_number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 
 
@@ -14,7 +15,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 class Buffer:
     """Rows of one memory for `places` places of an operand, which are filled and used in turn. `filled` and `used`: the
     rows that moves, and products, access in a whole run; 0 where that is not known. `beside`: moves and
-    products access a place at the same time."""
+    products access a place at the same time. `summed`: moves and products both add to it."""
 
     memory: str
     rows: int  # of a place
@@ -22,6 +23,7 @@ class Buffer:
     filled: float = 0.0
     used: float = 0.0
     beside: bool = False
+    summed: bool = False
 
     @property
     def halves(self) -> tuple[int, ...]:
@@ -34,7 +36,8 @@ def placed(accelerator: m.Accelerator, buffers: Mapping[str, Buffer]) -> Mapping
 
     They lie in different banks where that is possible: the array reads its operands side by side, and moves go beside
     that to the places that are used next. Where there are too few banks, those share one that meet least often. One
-    place that moves and products access side by side lies half in one bank and half in the next.
+    place that moves and products access side by side lies half in one bank and half in the next. Sums of both lie
+    in one bank where banks share their adders.
     """
     return {name: starts for layout in _layouts(accelerator, buffers) for name, starts in layout.starts.items()}
 
@@ -68,7 +71,9 @@ def _layout(memory: m.Memory, buffers: Mapping[str, Buffer]) -> _Layout:
     best: list[int] | None = None
     least = (0.0, 0)
     bank = memory.rows // max(1, memory.banks)
-    if len(panels) == 1 and panels[0].buffer.beside:
+    one_bank = memory.banks > 1 and memory_number(memory.settings, "shared_adders") > 0
+    summed = [number for number, panel in enumerate(panels) if panel.buffer.summed and one_bank]
+    if len(panels) == 1 and panels[0].buffer.beside and not summed:
         start = max(0, min(bank - panels[0].rows // 2, memory.rows - panels[0].rows))
         return _Layout({panels[0].name: (start,)}, 0.0)
     for order in _orders(range(len(panels))):
@@ -79,13 +84,16 @@ def _layout(memory: m.Memory, buffers: Mapping[str, Buffer]) -> _Layout:
             places = [0] * len(panels)
             for at, number in zip(starts, order, strict=True):
                 places[number] = at
+            if len({row // bank for n in summed for row in (places[n], places[n] + panels[n].rows - 1)}) > 1:
+                continue
             cost = _meetings(panels, places, bank)
             if best is None or cost < least:
                 best, least = places, cost
         if best is not None and least == (0.0, 0):
             break
     if best is None:
-        raise NotApplicable(f"{memory.name} has no room for all panels, one after the other")
+        where = " in one bank" if summed else ""
+        raise NotApplicable(f"{memory.name} has no room for all panels{where}, one after the other")
     result: dict[str, list[int]] = {}
     for panel, start in zip(panels, best, strict=True):
         result.setdefault(panel.name, []).append(start)

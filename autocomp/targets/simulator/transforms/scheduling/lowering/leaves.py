@@ -200,7 +200,8 @@ class Leaves:
         times = outer if operand == "result" else grid.events(operand) * slots
         memory = self.product.memories[operand]
         beside = operand == "result" and Order(self.accelerator).trails(grid.schedule) and not grid.computation.windows
-        return Buffer(memory, rows, slots * grid.phases(operand), float(rows * times), used, beside)
+        summed = operand == "result" and len(self.added) > 1  # the first one overwrites
+        return Buffer(memory, rows, slots * grid.phases(operand), float(rows * times), used, beside, summed)
 
     def width(self, operand: str, grid: Grid) -> int:
         """Tiles in one move of an operand."""
