@@ -3,8 +3,9 @@
     python -m benchmarks.ordering [--programs N] [--out FILE]
 
 Programs are drawn for each pair of commands and each hazard. The later command reads or writes what the earlier one
-writes, or writes what it reads. Drawn are sizes, the part that both share, commands in front and in between that keep
-units busy, and memory latencies of 20, 40 and 120 cycles.
+writes, or writes what it reads. Of commands that add, pairs are drawn as well that add in different banks. Drawn are
+sizes, the part that both share, commands in front and in between that keep units busy, and memory latencies of 20, 40
+and 120 cycles.
 
 A program of which one byte differs from program order proves that the hardware does not order the pair. The race
 detector must refuse each such program. `--out` keeps the counts as CSV. It needs the RTL model that `autocomp rtl
@@ -34,6 +35,7 @@ LATENCIES = (20, 40, 120)
 ACC, SUM, FULL, NONE = 0x80000000, 0xC0000000, 0xA0000000, 0xFFFFFFFF  # an address in the accumulator; added; as sums
 SHARED, SPARE = 64, 1024  # rows of both memories: those in question, and others' from here on
 LEFT, RIGHT = 4096, 8192  # rows with operands, in banks of their own
+OTHER_BANK = 512  # rows of the accumulator from a row to the same one of its other bank
 SCRATCH = 256  # rows of the accumulator for results that show what a product has read
 LOAD, EXECUTE, STORE = "load", "execute", "store"
 
@@ -75,6 +77,12 @@ ACTORS = (
     Actor("move in", "main memory", LOAD, "r", lambda r, n: [f"move_in(0, &d[{r * DIM}], {SPARE:#x}, 16, {n});"]),
     Actor("move out", "main memory", STORE, "w", lambda r, n: [f"move_out(&d[{r * DIM}], {LEFT:#x}, 16, {n});"]),
 )
+BESIDE = "adds in another bank"
+ADDING = (
+    *(actor for actor in ACTORS if actor.does == "rw"),
+    Actor("added zeros", "accumulator", LOAD, "rw", lambda r, n: [f"move_in(1, NULL, {SUM | r:#x}, 16, {n});"]),
+    Actor("added elements", "accumulator", LOAD, "rw", lambda r, n: [f"move_in(2, &b[2050], {SUM | r:#x}, 32, {n});"]),
+)
 HAZARDS = {
     ("w", "r"): "reads what was written",
     ("r", "w"): "writes what was read",
@@ -84,6 +92,7 @@ SETUP = (
     "configure_execute(1, 0, 0, 1.0f, 1, 1, 0, 0, 0);",
     "configure_load(0, 16, 1.0f, 0, 16, 1);",
     "configure_load(1, 64, 1.0f, 0, 16, 1);",
+    "configure_load(2, 32, 1.0f, 1, 16, 1);",
 )
 BYTES, SUMS = 16, 64  # bytes between rows of results in main memory, as elements and as sums
 
@@ -104,14 +113,18 @@ def _filler(unit: str, number: int) -> Sequence[str]:
     )
 
 
-def program(earlier: Actor, later: Actor, draw: random.Random) -> list[str]:
-    """One program in which both use some of the same rows."""
+def program(earlier: Actor, later: Actor, hazard: str, draw: random.Random) -> list[str]:
+    """One program in which both use some of the same rows; of a pair that adds in different banks, the same ones of
+    either."""
+    bank = OTHER_BANK if hazard == BESIDE else 0
     first, second = (draw.choice((DIM, draw.randint(1, DIM))) for _ in range(2))
     apart = draw.choice((0, 0, draw.randint(1 - second, first - 1)))
     lines = [*SETUP, _stores(BYTES)]
     for block in range(6):  # known contents: of operands, and of all rows in question
         lines.append(f"move_in(0, &a[{block * 256}], {SHARED - 32 + block * DIM:#x}, 16, 16);")
-        lines.append(f"move_in(1, &a[{block * 1024}], {ACC | SHARED - 32 + block * DIM:#x}, 16, 16);")
+        for start in {0, bank}:
+            row = start + SHARED - 32 + block * DIM
+            lines.append(f"move_in(1, &a[{block * 1024}], {ACC | row:#x}, 16, 16);")
     for offset, row in ((0, LEFT), (256, RIGHT), (512, SPARE)):
         lines.append(f"move_in(0, &b[{offset}], {row:#x}, 16, 16);")
     lines += [
@@ -125,10 +138,10 @@ def program(earlier: Actor, later: Actor, draw: random.Random) -> list[str]:
     lines += earlier.lines(SHARED, first)
     for number in range(draw.choice((0, 0, 0, 1, 2))):
         lines += _filler(draw.choice((LOAD, EXECUTE, STORE)), 12 + number)
-    lines += [*later.lines(SHARED + apart, second), "fence();", _stores(BYTES)]
+    lines += [*later.lines(bank + SHARED + apart, second), "fence();", _stores(BYTES)]
     lines += [f"move_out(&d[{6144 + n * 256}], {SHARED - 16 + n * DIM:#x}, 16, 16);" for n in range(3)]
     lines += [f"move_out(&d[{6912}], {SPARE:#x}, 16, 16);", "fence();", _stores(SUMS)]
-    rows = [SHARED - 16, SHARED, SHARED + 16, SCRATCH]
+    rows = [SHARED - 16, SHARED, SHARED + 16, bank + SHARED if bank else SCRATCH]
     lines += [f"move_out(&d[{2048 + n * 1024}], {FULL | row:#x}, 16, 16);" for n, row in enumerate(rows)]
     return lines
 
@@ -139,7 +152,7 @@ def _apart(earlier: Actor, later: Actor) -> int:
 
 
 def pairs() -> Iterator[tuple[Actor, Actor, str]]:
-    """All pairs with a hazard, and its name."""
+    """All pairs with a hazard, and its name; pairs that add in different banks."""
     for earlier in ACTORS:
         for later in ACTORS:
             if earlier.memory != later.memory:
@@ -148,6 +161,7 @@ def pairs() -> Iterator[tuple[Actor, Actor, str]]:
                 if first in earlier.does and second in later.does:
                     yield earlier, later, name
                     break
+    yield from ((earlier, later, BESIDE) for earlier in ADDING for later in ADDING)
 
 
 @dataclass
@@ -203,7 +217,7 @@ def main() -> None:
         draw = random.Random(f"{earlier.memory}{earlier.name}{later.name}{hazard}")
         row = Row(earlier.memory, earlier.name, later.name, hazard)
         for number in range(given.programs):
-            commands = program(earlier, later, draw)
+            commands = program(earlier, later, hazard, draw)
             counts = bench.run(commands, number)
             if counts["missed"] and given.show and not shown:
                 shown = True
@@ -212,7 +226,7 @@ def main() -> None:
                 setattr(row, name, getattr(row, name) + count)
         rows.append(row)
         print(
-            f"{row.memory:12} {row.earlier:13} {row.later:13} {row.hazard:24} {row.programs:4} programs "
+            f"{row.memory:12} {row.earlier:14} {row.later:14} {row.hazard:24} {row.programs:4} programs "
             f"{row.differ:4} differ {row.refused:4} refused {row.missed:3} missed"
             + (f" {row.stopped} stopped" if row.stopped else ""),
             flush=True,
