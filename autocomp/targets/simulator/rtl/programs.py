@@ -29,6 +29,7 @@ PHRASES = 16  # tried at a time
 TRIES = 400  # phrases tried for each program at most, times its length over 40
 PLACES = 5  # of each local memory that operands are in: few, so that commands depend on each other
 WIDE = 512  # no operand without a narrower range is larger, so that strides stay in the tensors
+FLAGGED = (0.1, 0.3, 0.7)  # shares of the addresses of a program that have a flag: with most, sums grow in chains
 SCALES = (1.0, 1.0, 1.0, 0.5, 2.0, 0.0625, -1.0, 0.3)
 REPEATED = 0.6  # of the phrases are like an earlier one
 Phrase = tuple[str, ...]
@@ -58,6 +59,7 @@ class _Author:
             for memory in lab.accelerator.memories
             if memory.kind == "local"
         }
+        self.flagged = numbers.choice(FLAGGED)
         self.choices = _choices(lab)
         self.failed: Counter[_Choice] = Counter()  # phrases of a kind, since one was legal
         self.memories: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -219,7 +221,7 @@ class _Author:
             row += self.numbers.randrange(memory.cols)
         value |= row % memory.rows << space.field(space.row_field)[1]
         for _, flag in space.text_flags:
-            if self.numbers.random() < 0.3:
+            if self.numbers.random() < self.flagged:
                 value |= 1 << space.field(flag)[1]
         return value
 
