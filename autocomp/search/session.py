@@ -9,7 +9,7 @@ from functools import partial
 
 from autocomp.agents.factory import AgentPair, make_agents
 from autocomp.data import cache_folder
-from autocomp.errors import ConfigError, RunFolderError
+from autocomp.errors import AutocompError, ConfigError, RunFolderError
 from autocomp.search.budget import Budget
 from autocomp.search.cache import EvaluationCache, scope_of
 from autocomp.search.candidate import Candidate
@@ -74,6 +74,9 @@ def run_session(
                 options = granted_options(request.options, journal, grant)
                 request = replace(request, options=options if most is None else most.over_models(options))
                 return _search(request, folder, journal, executor, cache, recheck)
+            except AutocompError as error:
+                journal.note("fault", {"message": error.message})
+                raise
             finally:
                 journal.close()
     finally:

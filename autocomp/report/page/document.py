@@ -98,7 +98,7 @@ def _run(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "seed": summary.seed,
         "created": summary.created,
         "state": summary.state,
-        "reason": summary.reason,
+        "end": view.end,
         "step": view.step,
         "unit": summary.objective.unit,
         "direction": summary.objective.direction,

@@ -37,6 +37,7 @@ class RunView:
     seconds: float = 0.0
     latest: str = ""  # kind of the last event that a search wrote when an effect ended
     reason: str | None = None
+    fault: str | None = None  # the error that ended the last session
     agent_messages: Counter[str] = field(default_factory=Counter)
     trajectory: list[float] = field(default_factory=list)  # `ratio` after each evaluation, validation included
     replay: Event | None = None  # the schedules that the run began with, what came of their plans
@@ -63,7 +64,7 @@ class RunView:
         handler = getattr(self, f"_on_{event['kind']}", None)
         try:
             self.seconds = max(self.seconds, float(event.get("t", 0.0)))
-            self.latest = event["kind"]
+            self.latest, self.fault = event["kind"], None
             if handler is not None:
                 handler(event)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -89,6 +90,11 @@ class RunView:
     def gain(self) -> float | None:
         """The speed-up of the best kernel over the naive one."""
         return None if self.naive is None or self.best is None else self.objective.gain(self.naive, self.best)
+
+    @property
+    def end(self) -> str:
+        """The reason why the search, or its last session, ended."""
+        return self.reason or (f"interrupted: {self.fault}" if self.fault else "interrupted")
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -249,6 +255,9 @@ class RunView:
 
     def _on_condition(self, event: Event) -> None:
         self.conditions.append(event)
+
+    def _on_fault(self, event: Event) -> None:
+        self.fault = first_line(event["message"])
 
     def _on_stop(self, event: Event) -> None:
         self.reason = event["reason"]

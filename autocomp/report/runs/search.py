@@ -101,7 +101,7 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
         console.print(f"speed of the best over the evaluations: |{trajectory_line(view)}|")
     console.print(
         f"{counted(view.evaluations, 'evaluation')} in {view.seconds:.1f} s; "
-        f"candidates: {outcomes_text(view.outcomes)}; ended: {view.reason or 'interrupted'}"
+        f"candidates: {outcomes_text(view.outcomes)}; ended: {view.end}"
     )
     if view.cached or view.damaged:
         damaged = f"; {view.damaged} damaged entries were ignored" if view.damaged else ""

@@ -224,6 +224,12 @@ class Condition(_Keyed):
     routine: Amount | None
 
 
+class Fault(_Event):
+    """The end of a session by an error; a later session may continue the run."""
+
+    message: str
+
+
 class Stopped(_Keyed):
     reason: str
     best: Count
@@ -260,6 +266,7 @@ _MODELS: Mapping[str, type] = {
     "expired": Expired,
     "routine": Routine,
     "condition": Condition,
+    "fault": Fault,
     "stop": Stopped,
 }
 

@@ -115,6 +115,8 @@ def test_an_endpoint_that_is_not_there_ends_a_search_that_can_be_resumed(server:
     assert (code, "the connection failed" in err) == (UnreachableError.exit_code, True), err
     assert "stop" not in Path("run/events.jsonl").read_text()
     assert KEY not in err
+    code, shown, _ = command("runs", "show", "run")
+    assert (code, "ended: interrupted: m at http://127.0.0.1:9/v1: the connection failed" in shown) == (0, True), shown
 
 
 def test_an_endpoint_that_is_silent_ends_a_search_that_can_be_resumed(server: ScriptedServer, command: Run) -> None:

@@ -70,9 +70,16 @@ function drawCharts() {
   }
 }
 
+function endOf(facts) {
+  if (facts.state === "finished") return facts.end;
+  const live = document.body.dataset.live === "yes";
+  const state = facts.state !== "interrupted" ? facts.state : live ? "not finished" : facts.end;
+  return `step ${facts.step + 1}, ${state}`;
+}
+
 function drawRun() {
   const { run: facts } = run;
-  byId("state").textContent = `${facts.strategy} search, seed ${facts.seed}, ${facts.created.slice(0, 16).replace("T", " ")} · ${facts.state === "finished" ? facts.reason : (facts.state === "interrupted" && document.body.dataset.live === "yes" ? "not finished" : facts.state) + ", step " + (facts.step + 1)}`;
+  byId("state").textContent = `${facts.strategy} search, seed ${facts.seed}, ${facts.created.slice(0, 16).replace("T", " ")} · ${endOf(facts)}`;
   const figures = [[facts.unit, amount(facts.best)], ["faster than naive", times(facts.gain) || "–"], ["of the bound", percent(facts.ratio)],
     ["evaluations", count(facts.evaluations)], ["candidates", count(run.candidates.length)], ["spent", duration(facts.seconds)]];
   const [nominal, ...others] = facts.conditions;

@@ -187,11 +187,11 @@ def _plan(scored: _Scored, profile: Profile, cycles: float) -> Plan:
 
 
 def _waits(profile: Profile) -> str:
-    """The contracting unit's share of the time in brackets, and why it mostly waits; empty without such a unit."""
+    """The contracting unit's share of the time before the plan, in brackets, and its main wait; empty without one."""
     if not profile.unit:
         return ""
-    cause = f" and waits mostly on {profile.main_cause}" if profile.main_cause else ""
-    return f" ({profile.unit} is busy {profile.computing:.0%} of the time{cause})"
+    cause = f" and waited mostly on {profile.main_cause}" if profile.main_cause else ""
+    return f" (before, {profile.unit} was busy {100 * profile.computing:.0f} % of the time{cause})"
 
 
 def _seen(speed_up: float) -> tuple[float, float]:
