@@ -79,7 +79,7 @@ def fits(grid: Grid, model: CostModel) -> bool:
     leaves = model.leaves
     if not leaves.suits(grid):
         return False
-    for operand in (*OPERANDS, "result"):
+    for operand in {*OPERANDS, "result"} - set(leaves.queued):  # a queue takes one tile after the other
         slots = prod(grid.blocks[d] for d in grid.slots(operand)) if operand != "result" else 1
         memory = leaves.memory(operand).name
         rows = grid.held(operand) * slots * grid.phases(operand) * leaves.rows(operand, grid)

@@ -260,6 +260,7 @@ class CostModel:
         beside_products = hidden or Order(self.leaves.accelerator).trails(schedule)
         begin = started / blocks if beside_products else started
         end = stored / blocks if beside_products else stored
+        waits = max(0.0, first + begin - products / 2)
         if Order(self.leaves.accelerator).trails(schedule):
-            end = max(end / 4, end - products / 2)
-        return total + max(0.0, first + begin - products / 2) + end + 3 * latency + self.filling(grid)
+            end = max(end / 4, end - (products + (waits if steps == 1 else 0.0)) / 2)
+        return total + waits + end + 3 * latency + self.filling(grid)

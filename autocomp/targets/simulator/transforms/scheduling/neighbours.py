@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autocomp.targets.simulator.transforms.scheduling.choose import BOTH
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
@@ -16,7 +17,7 @@ _EARLY = (0, 2, 4, 8, 12, 16, 24)  # products at the end of a step that no load 
 
 def neighbours(given: Raised) -> Iterator[Schedule]:
     """All such schedules, also those that do not fit the machine."""
-    for choices in (_moves, _ahead, _kept, _shared, _blocks, _orders, _levels):
+    for choices in (_moves, _ahead, _kept, _shared, _blocks, _tiles, _orders, _levels):
         yield from choices(given)
 
 
@@ -60,6 +61,19 @@ def _blocks(given: Raised) -> Iterator[Schedule]:
         for size in sorted({1, present // 2, present - 1, present + 1, present * 2, units}):
             if 1 <= size <= units:
                 yield replace(given.schedule, block={**grid.size, dim: size})
+
+
+def _tiles(given: Raised) -> Iterator[Schedule]:
+    """Whole tiles of half and of twice the size, as many as cover the same block."""
+    if not isinstance(given.leaves, Tasks):
+        return
+    schedule, block = given.schedule, Grid(given.computation, given.schedule).block
+    for dim, known in given.leaves.sizes.items():
+        size = schedule.tile.get(dim, known.usual)
+        for other in (size // 2, size * 2):
+            if 1 <= other <= min(known.most, given.computation.extents[dim]):
+                count = max(1, block[dim] * size // other)
+                yield replace(schedule, tile={**schedule.tile, dim: other}, block={**block, dim: count})
 
 
 def _orders(given: Raised) -> Iterator[Schedule]:

@@ -205,15 +205,17 @@ class _Estimate:
         trails = Order(model.leaves.accelerator).trails(grid.schedule)
         begin = float(starts[0]) if hidden or trails else float(starts[first].sum()) * scale
         end = float(stores[-1]) if hidden or trails else float(stores[first].sum()) * scale
-        if trails:
-            end = max(end / 4, end - self._completing() * float(products[-1]))
         latency = longest_latency(model.leaves.accelerator)
         if hidden and model.starts:  # what starts a block of results waits until the block before last is stored
             total += self._steps / period * (latency + 2 * STREAM_RECOVERY)
         first_loads = {operand: float(loads[operand][0]) for operand in beside}
         waits = begin + sum(each * self._at_first(operand) for operand, each in first_loads.items())
         waits -= float(products[0]) / self._slices(self._outermost)
-        total = total * scale + max(0.0, float(ahead[0]) + begin - float(products[0]) / 2, waits)
+        first_waits = max(0.0, float(ahead[0]) + begin - float(products[0]) / 2, waits)
+        if trails:
+            last = float(products[-1]) + (first_waits if grid.steps == 1 else 0.0)
+            end = max(end / 4, end - self._completing() * last)
+        total = total * scale + first_waits
         return total + end + 3 * latency + model.filling(grid) + self._waiting()
 
     def _waiting(self) -> float:

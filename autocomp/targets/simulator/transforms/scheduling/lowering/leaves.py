@@ -155,6 +155,11 @@ class Leaves:
         """Operands whose loads go ahead by themselves."""
         return frozenset()
 
+    @property
+    def queued(self) -> tuple[str, ...]:
+        """Operands that come through a queue."""
+        return ()
+
     def suits(self, grid: Grid) -> bool:
         """True if the machine can load tiles in the order of a schedule."""
         return True

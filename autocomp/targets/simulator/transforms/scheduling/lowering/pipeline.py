@@ -142,7 +142,8 @@ class Pipeline:
     def _first_uses(self) -> Lines:
         """Loads for the products of the first step, each in front of the first product that needs it, or of one that is
         some products before that. Where programs order units, a signal waits for all loads before it: so the loads of
-        some products go together, two such groups ahead."""
+        some products go together, two such groups ahead. Where products come with loads of their own, loads get ahead
+        step by step: those of the first product come first."""
         nest, group = self._nest, self._schedule.lead
         ordered = nest.ordered("load", "product")
         signals, waits = ordered[::2], ordered[1::2]
@@ -154,7 +155,8 @@ class Pipeline:
         if not loads:
             return []
         if not signals:
-            return [f"for (; led <= done + {group} && led < {total}; led++) {{", *unravel, *loads, "}"]
+            near = "led <= done * 2 && " if nest.leaves.flowing else ""
+            return [f"for (; {near}led <= done + {group} && led < {total}; led++) {{", *unravel, *loads, "}"]
         together = [f"for (; led < done + {2 * group} && led < {total};) {{", *unravel, *loads, "led++;"]
         together += [f"if (led % {group} == 0 || led == {total}) {{", *signals, "}", "}"]
         return [f"if (done % {group} == 0) {{", *together, *waits, "}"]

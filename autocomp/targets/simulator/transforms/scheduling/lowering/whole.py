@@ -122,6 +122,9 @@ class WholeNest(Nest):
         rooms = self.leaves.rooms
         buffers: dict[str, Buffer] = {}
         for operand in (*OPERANDS, "result"):
+            if operand in self.leaves.queued:
+                buffers[operand] = Buffer(rooms[operand].memory, self._pitch(operand), 1)
+                continue
             places = prod(self.grid.blocks[d] for d in self._slots(operand)) * self.grid.phases(operand)
             rows = self.grid.held(operand) * self._pitch(operand)
             buffers[operand] = Buffer(rooms[operand].memory, rows, places)
