@@ -170,21 +170,31 @@ def _over_paths(counted: list[tuple[Path, float]], ranges: Ranges, conditions: i
 
 
 def _of_write(write: Write, ranges: Ranges) -> float:
-    times = math.prod(max(0.0, ranges.of(bound).high) for bound in write.loops.values())
     count = _of_value(write.value, ranges)
-    return times * count if count else 0.0
+    return count * math.prod(max(0.0, ranges.of(bound).high) for bound in write.loops.values()) if count else 0.0
 
 
 def _of_value(value: Expression, ranges: Ranges) -> float:
+    if not _has_product(value):
+        return 0.0
     if isinstance(value, Conditional):
         return max(_of_value(value.then, ranges), _of_value(value.otherwise, ranges))
     if isinstance(value, Sum):
-        inner = replace(ranges, names={**ranges.names, value.variable: Range(0, ranges.of(value.bound).high - 1)})
+        times = ranges.of(value.bound).high
+        inner = replace(ranges, names={**ranges.names, value.variable: Range(0, times - 1)})
         count = _of_value(value.body, inner)
-        return max(0.0, ranges.of(value.bound).high) * count if count else 0.0
-    own = 0.0
+        return max(0.0, times) * count if count else 0.0
+    return float(_is_product(value)) + sum(_of_value(part, ranges) for part in children(value))
+
+
+@remembered
+def _has_product(value: Expression) -> bool:
+    """True if an expression has a product that may count."""
+    return _is_product(value) or any(map(_has_product, children(value)))
+
+
+def _is_product(value: Expression) -> bool:
+    """True for a product of elements of memories that is not a square."""
     if isinstance(value, Binary) and value.operator == "*":
-        own = float(has_element(value.left) and has_element(value.right) and value.left != value.right)
-    if isinstance(value, Call) and value.function == "fma":
-        own = float(has_element(value.arguments[0]) and has_element(value.arguments[1]))
-    return own + sum(_of_value(part, ranges) for part in children(value))
+        return has_element(value.left) and has_element(value.right) and value.left != value.right
+    return isinstance(value, Call) and value.function == "fma" and all(map(has_element, value.arguments[:2]))
