@@ -21,6 +21,7 @@ from autocomp.targets.simulator.transforms.legality import cycles
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.scheduling.choose import plain, ranked
+from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer, placed, waiting
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
@@ -116,6 +117,16 @@ def loads(facts: Facts, tensor: str) -> int:
 def test_the_schedule_of_least_estimate_is_much_faster(prove: Prove, shape: tuple[int, int, int]) -> None:
     facts = naive(*shape)
     assert prove(with_best(facts, "schedule"), *shape) < prove(facts, *shape) / 2
+
+
+@pytest.mark.parametrize(("accelerator", "shape"), [("gemmini", (64, 48, 30)), ("tiny", (20, 28, 16))])
+def test_schedules_that_are_not_estimated_would_not_be_among_the_best(
+    accelerator: str, shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = raised_of(naive(*shape, accelerator)).model
+    best = ranked(model)
+    monkeypatch.setattr(CostModel, "least", lambda *given: 0.0)
+    assert best == ranked(model)
 
 
 def test_schedules_of_short_kernels_are_ranked_by_their_cycles() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product as cartesian
 from math import ceil, prod
@@ -60,9 +61,33 @@ def ranked(model: CostModel) -> list[Ranked]:
 
 
 def _estimated(model: CostModel, bases: Iterable[Schedule]) -> list[Ranked]:
-    """The schedules that follow from some, the least cycles first."""
-    estimated = (Ranked(grid.schedule, model.cycles(grid)) for base in bases for grid in _all(model, base))
-    return sorted(estimated, key=lambda item: item.cycles)
+    """The best schedules that follow from some, the least cycles first: as many as are looked at again."""
+    grids = [grid for base in bases for grid in _all(model, base)]
+    kinds = ([(n, grid) for n, grid in enumerate(grids) if grid.schedule.shared == shared] for shared in (False, True))
+    return [item for *_, item in sorted((entry for kind in kinds for entry in _best(model, kind)), key=_place)]
+
+
+_Entry = tuple[float, int, int, Ranked]  # cycles, the number of its grid, the number of its levels
+
+
+def _place(entry: _Entry) -> tuple[float, int, int]:
+    """Fewer cycles come first; of equally many, what was met first."""
+    return entry[:3]
+
+
+def _best(model: CostModel, grids: Sequence[tuple[int, Grid]]) -> list[_Entry]:
+    """The best schedules of some numbered grids, with all levels. Grids that promise the most come first: those that
+    cannot be among the best, whatever their levels, need no estimate."""
+    best: list[_Entry] = []
+    known = ((number, grid, model.totals(grid)) for number, grid in grids)
+    for least, number, grid, totals in sorted((model.least(g, totals), n, g, totals) for n, g, totals in known):
+        if len(best) == _LOOKED_AT_AGAIN and least > best[-1][0]:
+            break
+        for place, one in enumerate(_levels(model, grid)):
+            cycles = model.cycles(one, totals)
+            insort(best, (cycles, number, place, Ranked(one.schedule, cycles)), key=_place)
+        del best[_LOOKED_AT_AGAIN:]
+    return best
 
 
 def _crowded(model: CostModel, schedule: Schedule) -> bool:
@@ -88,14 +113,14 @@ def fits(grid: Grid, model: CostModel) -> bool:
 
 
 def _all(model: CostModel, base: Schedule) -> Iterator[Grid]:
-    """The grids of schedules with the tiles of one, all blocks, orders and levels that fit."""
+    """The grids of schedules with the tiles of one, all blocks and orders that fit."""
     computation = model.computation
     for block in _blocks(model, base):
         for order in _orders(computation, block, base):
             for inner in _inners(computation):
                 grid = Grid(computation, replace(base, block=block, order=order, inner=inner))
                 if not base.shared or grid.shared:
-                    yield from _levels(model, grid)
+                    yield grid
 
 
 def _usual(model: CostModel) -> Schedule:

@@ -24,7 +24,7 @@ class Tensor:
     shape: tuple[int, ...]
     element: int
 
-    @property
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one index of each dimension to the next."""
         return tuple(prod(self.shape[n + 1 :]) * self.element for n in range(len(self.shape)))
@@ -75,14 +75,18 @@ class Operand:
     tensor: Tensor
     subscripts: tuple[Subscript, ...]
 
-    @property
+    @cached_property
     def dims(self) -> frozenset[str]:
         return frozenset[str]().union(*(subscript.dims for subscript in self.subscripts))
 
     def along(self, dim: str) -> int:
         """The bytes from one coordinate of a dimension to the next."""
-        pairs = zip(self.subscripts, self.tensor.strides, strict=True)
-        return sum(subscript.factor(dim) * stride for subscript, stride in pairs)
+        return self._bytes_along.get(dim, 0)
+
+    @cached_property
+    def _bytes_along(self) -> Mapping[str, int]:
+        pairs = list(zip(self.subscripts, self.tensor.strides, strict=True))
+        return {dim: sum(subscript.factor(dim) * stride for subscript, stride in pairs) for dim in self.dims}
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,24 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.order import Orde
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 IN_POOL = 17.5  # cycles of a product in the pool of an array, besides the array's latency and twice its rows: measured
+_ROUNDING = 1e-9  # relative error of an estimate, at most
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Cycles of all products, and of the loads that bring each operand's tiles once. `stored` and `started` are those
+    of stores, and of what starts results, beside products; `end` and `begin` those that are after and before all. The
+    last block `trails` if it is stored as it is complete. `filling`: see `CostModel.filling`."""
+
+    products: float
+    loads: Mapping[str, float]
+    beside: frozenset[str]  # the operands that are loaded beside products
+    stored: float
+    started: float
+    begin: float
+    end: float
+    trails: bool
+    filling: float
 
 
 @dataclass(frozen=True)
@@ -229,38 +247,52 @@ class CostModel:
         columns, depth = (min(tile.get(d, 1), computation.extents[d]) for d in (computation.column, computation.depth))
         return self.product(rows, columns, depth, kept)
 
-    def cycles(self, grid: Grid) -> float:
+    def totals(self, grid: Grid) -> Totals:
+        """Sums over a whole computation, whatever the levels of panels."""
+        loads = {operand: self.moves(operand, grid) for operand in OPERANDS}
+        stored, started = self.moves("result", grid), self.moves("start", grid) if self.starts else 0.0
+        beside = (stored, started) if grid.defers else (0.0, 0.0)
+        trails = Order(self.leaves.accelerator).trails(grid.schedule)
+        blocks = prod(grid.blocks[d] for d in grid.outer) if grid.defers or trails else 1
+        ends = (started / blocks, stored / blocks, trails, self.filling(grid))
+        return Totals(self.products(grid), loads, self.beside(grid.schedule), *beside, *ends)
+
+    def cycles(self, grid: Grid, totals: Totals) -> float:
         """Estimated cycles of a schedule, of which this is the grid."""
-        schedule, steps = grid.schedule, grid.steps
-        products = self.products(grid) / steps
-        loads: dict[str, tuple[float, float]] = {}  # share of the steps that load, cycles in each
-        for operand in OPERANDS:
-            share = 1.0 / prod(grid.blocks[d] for d in grid.revisits(operand))
-            loads[operand] = share, self.moves(operand, grid) * grid.times(operand) / (steps * share)
-        blocks = prod(grid.blocks[d] for d in grid.outer)
-        stored = self.moves("result", grid)
-        started = self.moves("start", grid) if self.starts else 0.0
-        hidden = grid.defers
-        beside = started / steps if hidden else 0.0
+        steps = grid.steps
+        products, stored = totals.products / steps, totals.stored / steps
+        loads = self._loads(grid, totals)
         total = 0.0
         for chosen in ((True, True), (True, False), (False, True), (False, False)):
-            part, busy, exposed = 1.0, beside, 0.0
+            part, busy, exposed = 1.0, totals.started / steps, 0.0
             for operand, taken in zip(OPERANDS, chosen, strict=True):
                 share, cycles = loads[operand]
                 part *= share if taken else 1.0 - share
-                if taken and operand in self.beside(schedule):
+                if taken and operand in totals.beside:
                     busy += cycles + self.handshake
                 elif taken:
                     exposed += cycles
-            slower = max(products, busy, stored / steps if hidden else 0.0)
-            total += part * (slower + exposed + self.crowding * min(products, busy))
-        total *= steps
-        first = sum(cycles for operand, (_, cycles) in loads.items() if operand in self.beside(schedule))
-        latency = longest_latency(self.leaves.accelerator)
-        beside_products = hidden or Order(self.leaves.accelerator).trails(schedule)
-        begin = started / blocks if beside_products else started
-        end = stored / blocks if beside_products else stored
-        waits = max(0.0, first + begin - products / 2)
-        if Order(self.leaves.accelerator).trails(schedule):
-            end = max(end / 4, end - (products + (waits if steps == 1 else 0.0)) / 2)
-        return total + waits + end + 3 * latency + self.filling(grid)
+            total += part * (max(products, busy, stored) + exposed + self.crowding * min(products, busy))
+        return self._with_ends(total * steps, grid, totals)
+
+    def least(self, grid: Grid, totals: Totals) -> float:
+        """No more than the estimated cycles of the schedule with panels at any levels: each tile is loaded once."""
+        busy = sum(cycles for operand, cycles in totals.loads.items() if operand in totals.beside)
+        exposed = sum(cycles for operand, cycles in totals.loads.items() if operand not in totals.beside)
+        total = max(totals.products, busy + totals.started, totals.stored) + exposed
+        return self._with_ends(total, grid, totals) * (1 - _ROUNDING)
+
+    def _loads(self, grid: Grid, totals: Totals) -> Mapping[str, tuple[float, float]]:
+        """The share of the steps that load an operand, and the cycles in each: at all levels these are the same."""
+        shares = {operand: 1.0 / prod(grid.blocks[d] for d in grid.revisits(operand)) for operand in OPERANDS}
+        each = {o: totals.loads[o] * grid.times(o) / (grid.steps * share) for o, share in shares.items()}
+        return {operand: (shares[operand], each[operand]) for operand in OPERANDS}
+
+    def _with_ends(self, total: float, grid: Grid, totals: Totals) -> float:
+        """Cycles with those before the first products and after the last ones."""
+        first = sum(each for operand, (_, each) in self._loads(grid, totals).items() if operand in totals.beside)
+        products, end = totals.products / grid.steps, totals.end
+        waits = max(0.0, first + totals.begin - products / 2)
+        if totals.trails:
+            end = max(end / 4, end - (products + (waits if grid.steps == 1 else 0.0)) / 2)
+        return total + waits + end + 3 * longest_latency(self.leaves.accelerator) + totals.filling

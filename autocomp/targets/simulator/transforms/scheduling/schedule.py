@@ -27,6 +27,7 @@ _OF_ALL_LEVELS = (
     "steps",
     "stationary",
     "shared",
+    "_held",
 )
 Count = TypeVar("Count", int, npt.NDArray[np.int64])
 
@@ -190,12 +191,16 @@ class Grid:
 
     def level(self, operand: str) -> int:
         """The number of loops over blocks, of those that exist, around an operand's panel."""
-        return self.existing(self.schedule.level.get(operand, len(self.schedule.order)))
+        return self._levels[operand]
+
+    @cached_property
+    def _levels(self) -> Mapping[str, int]:
+        level, all_loops = self.schedule.level, len(self.schedule.order)
+        return {operand: self.existing(level.get(operand, all_loops)) for operand in OPERANDS}
 
     def existing(self, level: int) -> int:
         """The loops that exist among the outermost `level` over blocks."""
-        given = self.schedule.order[:level]
-        return sum(name in given for name in self.order)
+        return len([name for name in self.schedule.order[:level] if self.blocks[name] > 1])
 
     def slots(self, operand: str) -> tuple[str, ...]:
         """The loops over blocks whose tiles a panel holds side by side."""
@@ -276,5 +281,12 @@ class Grid:
 
     def held(self, operand: str) -> int:
         """Tiles of an operand in a block; of results that are pooled, images."""
-        dims = self.dims(operand) - (self.computation.windows.keys() if operand == "result" else set())
-        return prod(self.along(operand, name, self.block) for name in self.tiles if name in dims)
+        return self._held[operand]
+
+    @cached_property
+    def _held(self) -> Mapping[str, int]:
+        return {name: self._tiles_of(name, dims) for name, dims in self.computation.operand_dims.items()}
+
+    def _tiles_of(self, operand: str, dims: frozenset[str]) -> int:
+        pooled = self.computation.windows.keys() if operand == "result" else set()
+        return prod(self.along(operand, name, self.block) for name in self.tiles if name in dims - pooled)

@@ -192,7 +192,7 @@ class Tasks:
         """The operand, or the result, whose tiles pass a buffer."""
         return next((operand for operand in self.loads if buffer.startswith(operand)), "result")
 
-    @property
+    @cached_property
     def queued(self) -> tuple[str, ...]:
         """Operands that come through a queue: each product takes the next tile."""
         return tuple(operand for operand in self.loads if not self.rooms[operand].addressed)
@@ -206,7 +206,7 @@ class Tasks:
                 return False
         return True
 
-    @property
+    @cached_property
     def flowing(self) -> frozenset[str]:
         """Operands whose loads go ahead by themselves: into a queue, or into registers that the machine renames."""
         return frozenset(o for o in self.loads if o in self.queued or self._renamed(self.rooms[o]))
