@@ -251,11 +251,19 @@ class CostModel:
         """Sums over a whole computation, whatever the levels of panels."""
         loads = {operand: self.moves(operand, grid) for operand in OPERANDS}
         stored, started = self.moves("result", grid), self.moves("start", grid) if self.starts else 0.0
-        beside = (stored, started) if grid.defers else (0.0, 0.0)
         trails = Order(self.leaves.accelerator).trails(grid.schedule)
         blocks = prod(grid.blocks[d] for d in grid.outer) if grid.defers or trails else 1
-        ends = (started / blocks, stored / blocks, trails, self.filling(grid))
-        return Totals(self.products(grid), loads, self.beside(grid.schedule), *beside, *ends)
+        return Totals(
+            products=self.products(grid),
+            loads=loads,
+            beside=self.beside(grid.schedule),
+            stored=stored if grid.defers else 0.0,
+            started=started if grid.defers else 0.0,
+            begin=started / blocks,
+            end=stored / blocks,
+            trails=trails,
+            filling=self.filling(grid),
+        )
 
     def cycles(self, grid: Grid, totals: Totals) -> float:
         """Estimated cycles of a schedule, of which this is the grid."""
