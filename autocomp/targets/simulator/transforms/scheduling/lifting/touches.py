@@ -11,6 +11,7 @@ import numpy as np
 from autocomp.simulator import Accesses
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
+from autocomp.targets.simulator.transforms.scheduling.lifting.registers import with_registers
 
 MAX_ROWS = 30_000_000  # that all commands together touch
 
@@ -46,14 +47,12 @@ class Touches:
     def __init__(self, commands: Commands) -> None:
         self._c = commands
         self._memories = commands.accelerator.memories
-        if any(m.kind == "register" for m in self._memories):
-            raise NotApplicable("registers between memories are not followed")
-        joined = _joined(commands.accesses)
+        joined = _joined(with_registers(commands))
         self.first, self.last = joined.first, joined.last
         self._memory, self._write = joined.memory, joined.write.astype(bool)
         self._parameter, self._command = joined.parameter, joined.command
         self._points, self._bytes = joined.points, joined.bytes
-        self._local = np.array([m.kind == "local" for m in self._memories], dtype=bool)[self._memory]
+        self._local = np.array([m.kind != "dram" for m in self._memories], dtype=bool)[self._memory]
         if (self._local & (joined.points != joined.last - joined.first)).any():
             raise NotApplicable("a command touches rows that do not follow one another")
         if int((self.last - self.first)[self._local].sum()) > MAX_ROWS:

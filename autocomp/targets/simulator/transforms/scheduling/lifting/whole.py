@@ -18,6 +18,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.coordinates import Coordinates
+from autocomp.targets.simulator.transforms.scheduling.lifting.registers import placed_by_registers
 from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Touch, Touches, matrix
 
 MAX_COMMANDS = 1_000_000
@@ -66,9 +67,12 @@ def whole_of(commands: Commands) -> Whole:
 class _Follower:
     def __init__(self, commands: Commands) -> None:
         self._c = commands
-        self._t = Touches(commands)
         roles = instruction_roles(commands.accelerator)
         contracting = [roles[form.name].kind == "contraction" for form in commands.forms]
+        for form in (form for form, is_product in zip(commands.forms, contracting, strict=True) if is_product):
+            if placed_by_registers(commands.accelerator, form.instruction):
+                raise NotApplicable(f"registers say where {form.name} leaves its results")
+        self._t = Touches(commands)
         self._products = [n for n, is_product in enumerate(contracting) if is_product]
         self._is_product = np.array(contracting, dtype=bool)[commands.form]
         if len({commands.forms[n].name for n in self._products}) != 1:

@@ -57,7 +57,9 @@ class WholeNest(Nest):
 
     @property
     def _relays(self) -> tuple[str, ...]:
-        return tuple(name for name in self.leaves.rooms if name not in (*OPERANDS, "result"))
+        """Further buffers whose rows operands name: queues and registers take tiles as they come."""
+        rooms = self.leaves.rooms
+        return tuple(name for name in rooms if name not in (*OPERANDS, "result") and rooms[name].addressed)
 
     # --- local memory
 
