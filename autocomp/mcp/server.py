@@ -8,12 +8,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pydantic import create_model
+
 from autocomp.errors import AutocompError, ConfigError
 from autocomp.workbench.session import Session
 from autocomp.workbench.tools import ADVICE, NAMES, Tools
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.tools import Tool
 
 INSTRUCTIONS = f"""You make one kernel as fast as it can be, and an impartial judge measures it.
 
@@ -38,13 +41,24 @@ def make_server(session: Session) -> MCPServer[Any]:
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 
-    server: MCPServer[Any] = MCPServer("autocomp", instructions=INSTRUCTIONS, log_level="WARNING")
     tools, lock = Tools(session), threading.Lock()
-    for name in NAMES:
-        server.tool()(_guarded(getattr(tools, name), lock, ToolError))
+    offered = [_strict(_guarded(getattr(tools, name), lock, ToolError)) for name in NAMES]
+    server: MCPServer[Any] = MCPServer("autocomp", instructions=INSTRUCTIONS, tools=offered, log_level="WARNING")
     for name, kind in RESOURCES.items():
         server.resource(f"autocomp://{name}", mime_type=kind)(_guarded(getattr(tools, name), lock, ResourceError))
     return server
+
+
+def _strict(method: Callable[..., Any]) -> Tool:
+    """The tool of a method, which refuses unknown arguments. The SDK ignores them: a kernel given to `submit` in place
+    of its number would end the session with another one."""
+    from mcp.server.mcpserver.tools import Tool
+
+    tool = Tool.from_function(method)
+    given = tool.fn_metadata.arg_model
+    tool.fn_metadata.arg_model = create_model(given.__name__, __base__=given, __cls_kwargs__={"extra": "forbid"})
+    tool.parameters = tool.fn_metadata.arg_model.model_json_schema(by_alias=True)
+    return tool
 
 
 def _guarded(method: Callable[..., Any], lock: threading.Lock, kind: type[Exception]) -> Callable[..., Any]:

@@ -83,7 +83,8 @@ class Tools:
         }
 
     def submit(self, number: int | None = None) -> dict[str, Any]:
-        """End the session with a kernel, by default the best: it is validated in full and kept as a schedule."""
+        """End the session with a kernel by its number, by default the best: it is validated in full and kept as a
+        schedule."""
         submitted = self._session.submit(number)
         return {
             **self._verdict(submitted.best),

@@ -166,6 +166,7 @@ def test_questions_about_a_kernel_are_free_and_in_words(session: Session) -> Non
         ("explain", {"kernel": "0", "line": 1}, "line 1 issues no commands"),
         ("transform", {"kernel": "0", "name": "magic", "parameters": {}}, "magic"),
         ("submit", {"number": 9}, "no kernel has the number 9"),
+        ("submit", {"kernel": "void solution() {}"}, "Extra inputs are not permitted"),
     ],
 )
 def test_mistakes_come_back_as_messages(session: Session, name: str, arguments: dict[str, Any], expected: str) -> None:
