@@ -170,16 +170,23 @@ def all_schedules(warn: Warn, roots: Sequence[Path] | None = None) -> list[Store
 
 
 def find(name: str, warn: Warn, roots: Sequence[Path] | None = None) -> Stored:
-    """The one record a user means: a path, a file name, or the start of the file name or its identity."""
+    """The one record a user means: a path, a file name, or the start of its path, of its file name or its identity."""
     stored = all_schedules(warn, roots)
     tail = Path(name).name
-    whole = [s for s in stored if name in (str(s.path), s.entry.path) or tail in (s.path.name, s.path.stem)]
-    begun = [s for s in stored if s.path.name.startswith(tail) or s.entry.identity.startswith(tail)]
-    for matches in (whole, begun):
+    for matches in (
+        [s for s in stored if name in (str(s.path), s.entry.path)],
+        [s for s in stored if tail in (s.path.name, s.path.stem)],
+        [s for s in stored if s.entry.path.startswith(name)],
+        [s for s in stored if s.path.name.startswith(tail) or s.entry.identity.startswith(tail)],
+    ):
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise ConfigError(f"{name!r} means several schedules: {listing([s.entry.path for s in matches])}")
+            paths = [s.entry.path for s in matches]
+            raise ConfigError(
+                f"{name!r} means several schedules: {listing(paths)}",
+                hint=f"give more of its path, such as {paths[0]!r}",
+            )
     raise ConfigError(
         f"no schedule named {name!r}",
         hint=f"known: {listing([s.entry.path for s in stored])}; `autocomp schedules list` has all",

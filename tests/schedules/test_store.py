@@ -167,9 +167,9 @@ def test_the_users_store_and_the_shipped_one_are_one(tmp_path: Path) -> None:
 def test_records_are_found_by_path_name_and_start(tmp_path: Path) -> None:
     path, _ = Store(tmp_path).put(make(size=4))
     other, _ = Store(tmp_path).put(make(size=48))
-    for name in (str(path), path.name, path.stem, "I4_", make(size=4).identity[:6]):
+    for name in (str(path), path.name, path.stem, "I4_", "toy/gemm/I4_", make(size=4).identity[:6]):
         assert find(name, no_warning, (tmp_path,)).path == path.resolve()
-    with pytest.raises(ConfigError, match="several"):
+    with pytest.raises(ConfigError, match=r"several(.|\n)*give more of its path, such as 'toy/gemm/I4"):
         find("I4", no_warning, (tmp_path,))
     with pytest.raises(ConfigError, match=r"no schedule named 'zzz'(.|\n)*" + other.name):
         find("zzz", no_warning, (tmp_path,))
