@@ -18,9 +18,9 @@ MOST_DRAWN = 1_000_000  # commands: 3 s and half a gigabyte for their record
 
 
 def shape_of(text: str, workload: Workload, target: Target, evaluation: Evaluation) -> OverTime | None:
-    """By a run of its own, which records each command; None for a kernel that moves no data, does not come to its end,
-    or has more than MOST_DRAWN commands."""
-    if not target.records or evaluation.value is None or _commands(evaluation) > MOST_DRAWN:
+    """By a run of its own, which records each command; None for a kernel that is wrong, moves no data, does not come to
+    its end, or has more than MOST_DRAWN commands."""
+    if not target.records or not evaluation.correct or _commands(evaluation) > MOST_DRAWN:
         return None
     try:
         return target.record(text, workload).over_time()
@@ -34,7 +34,7 @@ def print_shape(console: Console, shape: OverTime | None, evaluation: Evaluation
 
     if shape is not None:
         print_over_time(console, shape)
-    elif _commands(evaluation) > MOST_DRAWN:
+    elif evaluation.correct and _commands(evaluation) > MOST_DRAWN:
         console.print(
             f"Units and memories over time are not drawn for {_commands(evaluation):,} commands, which are more than "
             f"{MOST_DRAWN:,}; `autocomp profile` draws any number.",
