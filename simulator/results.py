@@ -32,7 +32,7 @@ class Violation:
     - uninitialised-read: of memory that was never written
     - unwritten-output, input-written
     - unordered-local: two accesses of local memory that the machine does not order
-    - shared-adders: two additions in different banks that share adders, which the machine does not order
+    - shared-adders: two commands in different banks that share adders, which the machine does not order
     - unordered-dram: two such accesses of DRAM, by the device or the host
     - unfinished-store: nothing waits for it before the program returns
     - signal-left: a semaphore's signal that nothing waits for before the program returns

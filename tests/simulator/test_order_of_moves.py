@@ -133,7 +133,23 @@ def test_products_may_add_in_both_banks_and_so_may_moves_on_one_path() -> None:
     assert not shares(ADDED, "move_in(1, &a[1024], 0xc0000000, 16, 16);")
 
 
-def test_zeros_beside_a_move_of_elements_are_on_another_path() -> None:
+ZEROS, ELEMENTS = "move_in(1, NULL, 0x80000008, 16, 16);", "move_in(2, &a[0], 0x80000218, 20, 16);"
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_zeros_beside_elements_in_another_bank_take_another_path(adds: bool) -> None:
+    moves = (ZEROS, ELEMENTS.replace("0x8", "0xc") if adds else ELEMENTS)
+    assert any("rows would go astray" in message for message in refusals(*WRITTEN, *moves))
+    assert any("rows would go astray" in message for message in refusals(*WRITTEN, *reversed(moves)))
+
+
+def test_zeros_and_elements_may_follow_a_fence_or_go_to_one_bank_or_memory() -> None:
+    assert refusals(*WRITTEN, ZEROS, "fence();", ELEMENTS) == []
+    assert refusals(*WRITTEN, ZEROS, ELEMENTS.replace("218", "018")) == []
+    assert refusals(*WRITTEN, ZEROS.replace("0x80000008", "8"), ELEMENTS) == []
+
+
+def test_zeros_added_beside_elements_that_add_share_adders_too() -> None:
     assert shares("move_in(1, NULL, 0xc0000000, 16, 16);", "move_in(2, &a[0], 0xc0000200, 16, 16);")
 
 

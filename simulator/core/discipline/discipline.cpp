@@ -58,6 +58,7 @@ void Discipline::add_unit(const Unit& unit, bool paths) {
   rules.streams = kind.streams;
   rules.passes = kind.passes;
   rules.loops = unit_setting(unit, "loops");
+  rules.paths = paths;
   rules.timelines = paths ? kPaths : rules.preload_owns ? 2 : 1;
   rules.first_timeline = rules_.empty() ? 0 : rules_.back().first_timeline + rules_.back().timelines;
   rules_.push_back(rules);
@@ -97,12 +98,12 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
                      words,
                      std::vector<uint64_t>(rows * at(words)),
                      {}});
-    Adders adders{rows > 0 && memory.banks > 1 && setting(memory.name + ".shared_adders", 0) != 0, 1, {}};
-    if (adders.shared) {
-      adders.rows_per_bank = memory.rows / memory.banks;
-      adders.last.resize(at(memory.banks) * timelines);
+    Shared& shared = shared_.emplace_back();
+    if (rows > 0 && memory.banks > 1 && setting(memory.name + ".shared_adders", 0) != 0) {
+      shared.rows_per_bank = memory.rows / memory.banks;
+      shared.added.resize(at(memory.banks) * timelines);
+      shared.moved.resize(at(memory.banks) * timelines);
     }
-    adders_.push_back(adders);
   }
   for (const auto& tensor : tensors) {
     elements_.emplace_back();

@@ -17,7 +17,8 @@
 // that a stream of a later one may send before another stream of an older one has: those two are not ordered.
 //
 // Banks of a memory may share the adders through which commands add to its rows. Two units that add in different banks
-// at the same moment get each other's sums: such commands must be ordered although they share no row.
+// at the same moment get each other's sums: such commands must be ordered although they share no row. Such banks share
+// the choice of a path as well: moves of a unit that take two paths to different banks may write each other's rows.
 //
 // Settings: <memory>.shared_adders (default 0), hazards.tracked (default 1: local rows order units), hazards.dram
 // (default: the opposite; 1: semaphores order DRAM as well, 0: fences only), <unit>.unordered_writes = n (a write of a
@@ -105,6 +106,7 @@ class Discipline {
   };
   struct UnitRules {
     int64_t unordered_writes = 0, exact_base_reads = 0, exact_base_sums = 0;
+    bool paths = false;         // its writes take several
     bool preload_owns = false;  // results belong to the preload
     bool moves_in = false;
     bool streams = false;  // on the link to main memory
@@ -117,12 +119,11 @@ class Discipline {
     int64_t row = 0;
     bool was_write = false, write = false;
     bool passes = false;  // in order unless their requests pass one another
-    bool adders = false;  // they share no row: both add, in different banks of one memory
+    bool banks = false;   // they share no row: both add, or move by two paths, in different banks of one memory
   };
-  struct Adders {         // of a memory
-    bool shared = false;  // by its banks
-    int64_t rows_per_bank = 1;
-    std::vector<int32_t> last;  // by bank and timeline: the last event that adds to it; 0: none
+  struct Shared {                       // by the banks of a memory
+    int64_t rows_per_bank = 0;          // 0: they share nothing
+    std::vector<int32_t> added, moved;  // by bank and timeline: the last event that adds to it, that moves to it
   };
   struct Pair {           // of a unit
     int32_t preload = 0;  // the last one, an event; 0: none since the last fence or other command
@@ -137,7 +138,7 @@ class Discipline {
   [[nodiscard]] int32_t expander_of(int32_t event) const { return expanders_[at(events_[at(event)].expansion)]; }
   void track(const OperationList& list, const Operation& operation);
   void local(const AccessInstance& access);
-  void add_up(const AccessInstance& access, int32_t now);
+  void other_banks(const AccessInstance& access, int32_t now, std::vector<int32_t>& last);
   void moved_beyond(const OperationList& list, const Operation& operation);
   void initialised(const Rows& rows, int64_t row, int32_t memory);
   void live(Rows& rows, int64_t row, bool write);
@@ -154,7 +155,7 @@ class Discipline {
   [[nodiscard]] bool reported(const Clash& clash) const;
   [[nodiscard]] int32_t between(const Clash& clash) const;
   void unordered(const Clash& clash);
-  void added_beside(const Clash& clash);
+  void in_two_banks(const Clash& clash);
   void passed(const Clash& clash, int32_t third);
   [[nodiscard]] bool waits(int32_t event, int32_t before) const;
   [[nodiscard]] bool may_overtake(int32_t event, int32_t before) const;
@@ -199,7 +200,7 @@ class Discipline {
   std::vector<int64_t> numbers_;            // by unit: commands so far
   std::map<int64_t, std::deque<Signal>> signals_;  // by semaphore: those that nothing has waited for yet
   std::vector<Rows> rows_;                         // by memory
-  std::vector<Adders> adders_;                     // by memory
+  std::vector<Shared> shared_;                     // by memory
   std::vector<Elements> elements_;                 // by tensor
   std::vector<uint64_t> columns_;                  // of the access that is checked, by word
   std::vector<int32_t> checked_;                   // … by timeline, and for writers: an event that is in order

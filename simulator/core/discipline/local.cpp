@@ -9,7 +9,7 @@ namespace autocomp {
 namespace {
 
 constexpr const char* kUnordered = "unordered-local";
-constexpr const char* kAdders = "shared-adders";
+constexpr const char* kBanks = "shared-adders";
 
 // Of the columns [first, first + cols), those of a word.
 uint64_t column_mask(int64_t first, int64_t cols, int64_t word) {
@@ -35,7 +35,10 @@ void Discipline::local(const AccessInstance& access) {
     if (before == 0 || before == checked || before == now) return;
     if (conflict_local(before, was_write, row, access, now)) checked = before;
   };
-  if (access.accumulate_read) add_up(access, now);
+  Shared& shared = shared_[at(access.memory)];
+  if (shared.rows_per_bank > 0 && access.accumulate_read) other_banks(access, now, shared.added);
+  if (shared.rows_per_bank > 0 && access.write && rules_[at(present().unit)].paths)
+    other_banks(access, now, shared.moved);
   each_point(access, [&](int64_t index) {
     Row& row = rows.row[at(index)];
     int32_t* const reader = rows.reader.data() + at(index) * timelines;
@@ -55,20 +58,19 @@ void Discipline::local(const AccessInstance& access) {
   });
 }
 
-// Takes note of the banks in which a command adds, and of others' sums in other banks that may be under way.
-void Discipline::add_up(const AccessInstance& access, int32_t now) {
-  Adders& adders = adders_[at(access.memory)];
-  if (!adders.shared) return;
+// Takes note of the banks that an access is in, and of earlier ones in other banks that may be under way.
+void Discipline::other_banks(const AccessInstance& access, int32_t now, std::vector<int32_t>& last) {
+  const int64_t rows = shared_[at(access.memory)].rows_per_bank;
   const size_t timelines = now_.size(), mine = at(events_[at(now)].timeline);
-  const size_t low = at(access.first() / adders.rows_per_bank), high = at((access.last() - 1) / adders.rows_per_bank);
-  for (size_t place = 0; place < adders.last.size(); ++place) {
+  const size_t low = at(access.first() / rows), high = at((access.last() - 1) / rows);
+  for (size_t place = 0; place < last.size(); ++place) {
     const size_t bank = place / timelines, timeline = place % timelines;
-    const int32_t before = adders.last[place];
-    const bool beside = low != high || bank != low;
-    if (before == 0 || timeline == mine || !beside || complete(events_[at(before)])) continue;
-    clashes_.push_back({before, present_, access.memory, access.base, true, true, false, true});
+    const int32_t before = last[place];
+    if (before == 0 || timeline == mine || (low == high && bank == low) || complete(events_[at(before)])) continue;
+    if (access.write && events_[at(before)].unit != present().unit) continue;
+    clashes_.push_back({before, present_, access.memory, access.base, true, access.write, false, true});
   }
-  for (size_t bank = low; bank <= high; ++bank) adders.last[bank * timelines + mine] = now;
+  for (size_t bank = low; bank <= high; ++bank) last[bank * timelines + mine] = now;
 }
 
 // A move may ask for more rows than its source has, such as those of a whole tile. It tracks all of them, and nobody
@@ -171,7 +173,7 @@ bool Discipline::conflict_local(int32_t before, bool was_write, int64_t row, con
 }
 
 bool Discipline::reported(const Clash& clash) const {
-  return known_.contains(key_of(clash.adders ? kAdders : kUnordered, clash.later, clash.earlier));
+  return known_.contains(key_of(clash.banks ? kBanks : kUnordered, clash.later, clash.earlier));
 }
 
 // A command of another unit that waits for the earlier one, and for which the later one waits: by tracked rows, which
@@ -204,8 +206,8 @@ void Discipline::settle() {
       known = std::max(known, earlier.time);
     } else if (clash.passes) {
       passed(clash, third);
-    } else if (clash.adders) {
-      added_beside(clash);
+    } else if (clash.banks) {
+      in_two_banks(clash);
     } else {
       unordered(clash);
     }
@@ -223,12 +225,17 @@ void Discipline::unordered(const Clash& clash) {
          clash.earlier);
 }
 
-void Discipline::added_beside(const Clash& clash) {
-  report(kAdders,
-         text(clash.later) + " adds to " + machine_.machine().memories[at(clash.memory)].name + " row " +
-             std::to_string(clash.row) + " while " + text(clash.earlier) +
-             " may be adding in another bank; the banks share their adders, so that both sums would be wrong: put a"
-             " fence between the two, add in one bank, or let one of them overwrite",
+void Discipline::in_two_banks(const Clash& clash) {
+  const std::string row =
+      machine_.machine().memories[at(clash.memory)].name + " row " + std::to_string(clash.row) + " while ";
+  report(kBanks,
+         clash.write
+             ? text(clash.later) + " writes " + row + text(clash.earlier) +
+                   " may be writing another bank by another path; the banks choose a path together, so that rows would"
+                   " go astray: put a fence between the two, or write one bank"
+             : text(clash.later) + " adds to " + row + text(clash.earlier) +
+                   " may be adding in another bank; the banks share their adders, so that both sums would be wrong: put"
+                   " a fence between the two, add in one bank, or let one of them overwrite",
          clash.earlier);
 }
 

@@ -306,8 +306,8 @@ def _adders(memory: Memory) -> str:
     if memory.banks == 1 or not memory_number(memory.settings, "shared_adders"):
         return ""
     return (
-        " The banks share their adders: moves that add in one bank and products that add in another are refused unless"
-        " a fence, or rows that the later one waits for, is between them."
+        " The banks share their adders: moves that add in one bank and products that add in another, or zeros in one"
+        " and elements in another, are refused without a fence, or rows that the later one waits for, between them."
     )
 
 

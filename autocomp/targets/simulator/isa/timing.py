@@ -266,8 +266,9 @@ MEMORY_KEYS: Mapping[str, Key] = _known(
             kinds=LOCAL,
         ),
         "shared_adders": Key(
-            "1: one adder a column serves all banks. Commands of two units, or of two `path`s, that add in different"
-            " banks must not be under way at the same time: both sums would be wrong",
+            "1: one adder a column serves all banks, which choose a `path` together. Commands of two units that add in"
+            " different banks, and moves on two paths that write different banks, must not be under way at the same"
+            " time: sums would be wrong, and rows go astray",
             kinds=LOCAL,
         ),
         "ports": Key(
