@@ -3,7 +3,7 @@
     python -m benchmarks.ordering [--programs N] [--out FILE]
 
 Programs are drawn for each pair of commands and each hazard. The later command reads or writes what the earlier one
-writes, or writes what it reads. Of commands that add, pairs are drawn as well that add in different banks. Drawn are
+writes, or writes what it reads. Pairs are drawn as well that add in, or move to, different banks. Drawn are
 sizes, the part that both share, commands in front and in between that keep units busy, and memory latencies of 20, 40
 and 120 cycles.
 
@@ -77,12 +77,17 @@ ACTORS = (
     Actor("move in", "main memory", LOAD, "r", lambda r, n: [f"move_in(0, &d[{r * DIM}], {SPARE:#x}, 16, {n});"]),
     Actor("move out", "main memory", STORE, "w", lambda r, n: [f"move_out(&d[{r * DIM}], {LEFT:#x}, 16, {n});"]),
 )
-BESIDE = "adds in another bank"
+ELEMENTS = "move_in(2, &b[2050], {:#x}, 32, {});"
 ADDING = (
     *(actor for actor in ACTORS if actor.does == "rw"),
     Actor("added zeros", "accumulator", LOAD, "rw", lambda r, n: [f"move_in(1, NULL, {SUM | r:#x}, 16, {n});"]),
-    Actor("added elements", "accumulator", LOAD, "rw", lambda r, n: [f"move_in(2, &b[2050], {SUM | r:#x}, 32, {n});"]),
+    Actor("added elements", "accumulator", LOAD, "rw", lambda r, n: [ELEMENTS.format(SUM | r, n)]),
 )
+MOVING = (
+    *(actor for actor in ACTORS if (actor.memory, actor.unit, actor.does) == ("accumulator", LOAD, "w")),
+    Actor("elements", "accumulator", LOAD, "w", lambda r, n: [ELEMENTS.format(ACC | r, n)]),
+)
+ELSEWHERE = {"adds in another bank": ADDING, "writes another bank": MOVING}
 HAZARDS = {
     ("w", "r"): "reads what was written",
     ("r", "w"): "writes what was read",
@@ -114,9 +119,9 @@ def _filler(unit: str, number: int) -> Sequence[str]:
 
 
 def program(earlier: Actor, later: Actor, hazard: str, draw: random.Random) -> list[str]:
-    """One program in which both use some of the same rows; of a pair that adds in different banks, the same ones of
+    """One program in which both use some of the same rows; of a pair that uses different banks, the same ones of
     either."""
-    bank = OTHER_BANK if hazard == BESIDE else 0
+    bank = OTHER_BANK if hazard in ELSEWHERE else 0
     first, second = (draw.choice((DIM, draw.randint(1, DIM))) for _ in range(2))
     apart = draw.choice((0, 0, draw.randint(1 - second, first - 1)))
     lines = [*SETUP, _stores(BYTES)]
@@ -152,7 +157,7 @@ def _apart(earlier: Actor, later: Actor) -> int:
 
 
 def pairs() -> Iterator[tuple[Actor, Actor, str]]:
-    """All pairs with a hazard, and its name; pairs that add in different banks."""
+    """All pairs with a hazard, and its name; pairs that use different banks."""
     for earlier in ACTORS:
         for later in ACTORS:
             if earlier.memory != later.memory:
@@ -161,7 +166,8 @@ def pairs() -> Iterator[tuple[Actor, Actor, str]]:
                 if first in earlier.does and second in later.does:
                     yield earlier, later, name
                     break
-    yield from ((earlier, later, BESIDE) for earlier in ADDING for later in ADDING)
+    for name, actors in ELSEWHERE.items():
+        yield from ((earlier, later, name) for earlier in actors for later in actors)
 
 
 @dataclass
