@@ -17,6 +17,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.order import Orde
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import LAST, NEXT, NOW, THEN, Lines
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
+_READS = 2  # cycles in which a store reads a row of an image, beside the array
 _TRAIL = 3  # products of the last step after which a store follows the one that completes its results
 
 
@@ -239,22 +240,33 @@ class Pipeline:
 
     def _images(self, phase: str) -> Stream:
         """The same for results that are pooled: after the store of an image what starts the results of the one to come
-        in its rows, one tile after another."""
+        in its rows, one tile after another. In between is a pause in which the store reads the image: loads that wait
+        for it hold up those after them."""
         nest, grid = self._nest, self._grid
         block = grid.steps_of_result
         dims = [d for d in nest.tile_order("result") if d in nest.computation.windows]
-        pieces = 1 + prod(grid.block[d] for d in dims)
+        tiles = prod(grid.block[d] for d in dims)
+        pause = self._pause(tiles)
+        pieces = 1 + pause + tiles
         image, stored, images = nest.of_whole_block("result", f"results / {pieces}", "_moved")
-        tile, tiles = dict(stored), 1
-        counters: Lines = []
+        tile, inside = dict(stored), 1
+        begun: Lines = []
         for dim in reversed(dims):
-            counters.append(f"const int {dim}_begun = (results % {pieces} - 1) / {tiles} % {grid.block[dim]};")
+            begun.append(f"const int {dim}_begun = (results % {pieces} - {1 + pause}) / {inside} % {grid.block[dim]};")
             tile[dim] = f"{dim}_begun"
-            tiles *= grid.block[dim]
+            inside *= grid.block[dim]
         leaves = [f"step >= {block}", f"results % {pieces} == 0", *nest.within(stored, LAST)]
-        inside = [*image, *self._guarded(" && ".join(leaves), nest.store(stored, LAST, phase))]
+        lines = [*image, *self._guarded(" && ".join(leaves), nest.store(stored, LAST, phase))]
         if nest.started:
             starts = [*nest.ordered("store", "load"), *nest.start(tile, THEN, phase)]
-            begun = [*counters, *self._guarded(" && ".join(nest.within(tile, THEN)) or "1", starts)]
-            inside += self._guarded(f"step < {grid.steps - block} && results % {pieces} > 0", begun)
-        return Stream("result", str(images * pieces), self._in_block(), self._first_of_result(), inside)
+            begun += self._guarded(" && ".join(nest.within(tile, THEN)) or "1", starts)
+            lines += self._guarded(f"step < {grid.steps - block} && results % {pieces} > {pause}", begun)
+        return Stream("result", str(images * pieces), self._in_block(), self._first_of_result(), lines)
+
+    def _pause(self, tiles: int) -> int:
+        """Starts of tiles that are left out while an image is read, row by row of each window. Products take a cycle for
+        each row of a result and each tile of its reduction."""
+        grid = self._grid
+        read = _READS * prod(grid.size[d] * windows.size for d, windows in grid.computation.windows.items())
+        computed = grid.image * prod(grid.tiles[d] for d in grid.computation.reduction)
+        return min(tiles * read // computed, tiles)
