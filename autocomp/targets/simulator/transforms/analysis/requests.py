@@ -96,6 +96,11 @@ def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traf
     return max(written, requests, (2.0 * recovery + latency + written) / unit_number(unit, "in_flight"))
 
 
+def reading_cycles(unit: Settings) -> float:
+    """Cycles in which a store reads a local row of a window: those in flight share the latency of the scaler."""
+    return max(1.0, unit_number(unit, "scale_latency") / max(1, unit_number(unit, "scale_window")))
+
+
 def unit_settings(accelerator: Accelerator, instruction: Instruction) -> Settings:
     """The settings that the description states for the unit that executes an instruction."""
     return next((unit.settings for unit in accelerator.units if unit.name == instruction.unit), {})

@@ -18,6 +18,7 @@ from autocomp.targets.simulator.isa.timing import ARRAYS, unit_number
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
+    reading_cycles,
     transfer_cycles,
     unit_settings,
 )
@@ -171,7 +172,7 @@ class CostModel:
     def moves(self, stream: str, grid: Grid) -> float:
         """Cycles of the moves that bring, or store, every tile once."""
         if stream == "result" and self.computation.windows:
-            return float(self.window * prod(grid.units[dim] for dim in grid.dims("result")))
+            return self.window * prod(grid.units[dim] for dim in grid.dims("result"))
         row, side = self.row_dim(stream), self.side(stream, grid)
         operand = "result" if stream == "start" else stream
         width = self.width(stream, grid)
@@ -201,9 +202,10 @@ class CostModel:
         return sum(n * k * self.move(stream, r, c) for r, n in rows.items() for c, k in wide.items())
 
     @cached_property
-    def window(self) -> int:
-        """Cycles in which a store reads a window of results: a row of local memory each."""
-        return prod(windows.size for windows in self.computation.windows.values())
+    def window(self) -> float:
+        """Cycles in which a store reads a window of results."""
+        unit = unit_settings(self.leaves.accelerator, self.leaves.store.instruction)
+        return reading_cycles(unit) * prod(windows.size for windows in self.computation.windows.values())
 
     def width(self, stream: str, grid: Grid) -> int:
         """Tiles in one move of a stream."""

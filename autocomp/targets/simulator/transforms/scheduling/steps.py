@@ -93,7 +93,7 @@ class _Estimate:
     def _pooled(self) -> Steps:
         """Cycles of the stores that pool each step's results."""
         grid = self._grid
-        total = np.full(self._steps + 1, float(self._model.window))
+        total = np.full(self._steps + 1, self._model.window)
         for dim in grid.dims("result"):
             size, units = grid.size[dim], grid.units[dim]
             blocks = self._at.get(dim, np.zeros(self._steps + 1, dtype=np.int64))

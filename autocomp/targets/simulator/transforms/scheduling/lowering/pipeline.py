@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from autocomp.targets.simulator.transforms.analysis.requests import reading_cycles, unit_settings
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import LAST, NEXT, NOW, THEN, Lines
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
-_READS = 2  # cycles in which a store reads a row of an image, beside the array
 _TRAIL = 3  # products of the last step after which a store follows the one that completes its results
 
 
@@ -264,9 +264,10 @@ class Pipeline:
         return Stream("result", str(images * pieces), self._in_block(), self._first_of_result(), lines)
 
     def _pause(self, tiles: int) -> int:
-        """Starts of tiles that are left out while an image is read, row by row of each window. Products take a cycle for
-        each row of a result and each tile of its reduction."""
-        grid = self._grid
-        read = _READS * prod(grid.size[d] * windows.size for d, windows in grid.computation.windows.items())
+        """Starts of tiles that are left out while a store reads an image. Products take a cycle for each row of a
+        result and each tile of its reduction."""
+        grid, leaves = self._grid, self._nest.leaves
+        rows = prod(grid.size[dim] * windows.size for dim, windows in grid.computation.windows.items())
+        read = rows * reading_cycles(unit_settings(leaves.accelerator, leaves.store.instruction))
         computed = grid.image * prod(grid.tiles[d] for d in grid.computation.reduction)
-        return min(tiles * read // computed, tiles)
+        return min(round(tiles * read / computed), tiles)
