@@ -44,7 +44,7 @@ def list_(folder: Path, as_json: bool, plain: bool) -> None:
         print_json([summary_document(summary) for summary in summaries])
         return
     make_console(sys.stdout, plain).print(
-        listing(summaries) if summaries else f"no runs in {folder}; autocomp search makes one"
+        listing(summaries) if summaries else f"no runs in the folder {folder}; `autocomp search` makes one"
     )
 
 

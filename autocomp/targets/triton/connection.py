@@ -131,7 +131,10 @@ class Connection:
     def _lost(self, reason: str) -> DeviceError:
         self.close()
         words = "".join(self._words)[-LAST_WORDS:].strip()
-        hint = f"its command is: {' '.join(self._line)}" + (f"\nit said: {words}" if words else "")
+        command = f"its command is: {' '.join(self._line)}"
+        if words and self._count == 1:
+            return DeviceError(f"the worker did not start: {words}", hint=command)
+        hint = f"{command}\nit said: {words}" if words else command
         return DeviceError(f"the worker is lost: {reason}", hint=hint)
 
 

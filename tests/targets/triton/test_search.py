@@ -93,7 +93,7 @@ def test_a_worker_that_cannot_start_names_its_command(tmp_path: Path) -> None:
 def test_a_worker_that_ends_is_an_error_of_the_device(tmp_path: Path) -> None:
     file = tmp_path / "device.yaml"
     file.write_text(yaml.safe_dump({"command": [sys.executable, "-c", "raise SystemExit('no CUDA')"]}))
-    with pytest.raises(DeviceError, match="it ended"):
+    with pytest.raises(DeviceError, match="the worker did not start: no CUDA"):
         load_target(f"triton:{file}", trust=True)
 
 
