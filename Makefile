@@ -15,8 +15,11 @@ BUILD_TOOLS := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.20" "ninja>=1
 demo: $(VENV)/.core  ## set up, then search for a fast 512x512x512 GEMM kernel, from nothing but the naive one
 	$(BIN)/autocomp search workloads/gemm.yaml --reuse 0 --workers $(WORKERS)
 
+# Tests are compiled once, also where Python is told to keep nothing. A worker begins with a part of the suite that is its
+# own, so that what the tests of a folder share is made once.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test  ## set up, then the test suite
-	$(BIN)/python -m pytest -n $(WORKERS) -q $(REPEATABLE)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q $(REPEATABLE)
 
 # build/package is the package as it is installed, autocomp/simulator included, for tools that read the file tree;
 # -S keeps the import hook of the editable install out of their way.
