@@ -1,6 +1,6 @@
 """The order that hardware keeps, pair by pair: two commands that share rows or bytes, on the RTL and in program order.
 
-    python -m benchmarks.ordering [--programs N] [--out FILE]
+    python -m benchmarks.ordering [--programs N] [--hazard NAME] [--out FILE]
 
 Programs are drawn for each pair of commands and each hazard. The later command reads or writes what the earlier one
 writes, or writes what it reads. Pairs are drawn as well that add in, or move to, different banks. Drawn are
@@ -215,11 +215,14 @@ class Bench:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=18, help="of each pair and hazard")
+    parser.add_argument("--hazard", choices=(*HAZARDS.values(), *ELSEWHERE), help="only pairs of this one")
     parser.add_argument("--out", type=Path, help="CSV file for the counts")
     parser.add_argument("--show", action="store_true", help="print the first program that the race detector misses")
     given = parser.parse_args()
     bench, rows, shown = Bench(), [], False
     for earlier, later, hazard in pairs():
+        if given.hazard not in (None, hazard):
+            continue
         draw = random.Random(f"{earlier.memory}{earlier.name}{later.name}{hazard}")
         row = Row(earlier.memory, earlier.name, later.name, hazard)
         for number in range(given.programs):
