@@ -98,12 +98,8 @@ Discipline::Discipline(const CompiledMachine& machine, const std::vector<TensorS
                      words,
                      std::vector<uint64_t>(rows * at(words)),
                      {}});
-    Shared& shared = shared_.emplace_back();
-    if (rows > 0 && memory.banks > 1 && setting(memory.name + ".shared_adders", 0) != 0) {
-      shared.rows_per_bank = memory.rows / memory.banks;
-      shared.added.resize(at(memory.banks) * timelines);
-      shared.moved.resize(at(memory.banks) * timelines);
-    }
+    const bool shares = rows > 0 && memory.banks > 1 && setting(memory.name + ".shared_adders", 0) != 0;
+    shared_.push_back({shares ? memory.rows / memory.banks : 0, {}, {}});
   }
   for (const auto& tensor : tensors) {
     elements_.emplace_back();

@@ -121,9 +121,13 @@ class Discipline {
     bool passes = false;  // in order unless their requests pass one another
     bool banks = false;   // they share no row: both add, or move by two paths, in different banks of one memory
   };
-  struct Shared {                       // by the banks of a memory
-    int64_t rows_per_bank = 0;          // 0: they share nothing
-    std::vector<int32_t> added, moved;  // by bank and timeline: the last event that adds to it, that moves to it
+  struct Use {  // of a bank by a timeline: its last event there
+    size_t bank = 0, timeline = 0;
+    int32_t event = 0;
+  };
+  struct Shared {                   // by the banks of a memory
+    int64_t rows_per_bank = 0;      // 0: they share nothing
+    std::vector<Use> added, moved;  // those that add to a bank, those that move to it
   };
   struct Pair {           // of a unit
     int32_t preload = 0;  // the last one, an event; 0: none since the last fence or other command
@@ -138,7 +142,7 @@ class Discipline {
   [[nodiscard]] int32_t expander_of(int32_t event) const { return expanders_[at(events_[at(event)].expansion)]; }
   void track(const OperationList& list, const Operation& operation);
   void local(const AccessInstance& access);
-  void other_banks(const AccessInstance& access, int32_t now, std::vector<int32_t>& last);
+  void other_banks(const AccessInstance& access, int32_t now, std::vector<Use>& uses);
   void moved_beyond(const OperationList& list, const Operation& operation);
   void initialised(const Rows& rows, int64_t row, int32_t memory);
   void live(Rows& rows, int64_t row, bool write);

@@ -59,18 +59,21 @@ void Discipline::local(const AccessInstance& access) {
 }
 
 // Takes note of the banks that an access is in, and of earlier ones in other banks that may be under way.
-void Discipline::other_banks(const AccessInstance& access, int32_t now, std::vector<int32_t>& last) {
+void Discipline::other_banks(const AccessInstance& access, int32_t now, std::vector<Use>& uses) {
   const int64_t rows = shared_[at(access.memory)].rows_per_bank;
-  const size_t timelines = now_.size(), mine = at(events_[at(now)].timeline);
+  const size_t mine = at(events_[at(now)].timeline);
   const size_t low = at(access.first() / rows), high = at((access.last() - 1) / rows);
-  for (size_t place = 0; place < last.size(); ++place) {
-    const size_t bank = place / timelines, timeline = place % timelines;
-    const int32_t before = last[place];
-    if (before == 0 || timeline == mine || (low == high && bank == low) || complete(events_[at(before)])) continue;
-    if (access.write && events_[at(before)].unit != present().unit) continue;
-    clashes_.push_back({before, present_, access.memory, access.base, true, access.write, false, true});
+  for (const Use& use : uses) {
+    const Event& earlier = events_[at(use.event)];
+    if (use.timeline == mine || (low == high && use.bank == low) || complete(earlier)) continue;
+    if (access.write && earlier.unit != present().unit) continue;
+    clashes_.push_back({use.event, present_, access.memory, access.base, true, access.write, false, true});
   }
-  for (size_t bank = low; bank <= high; ++bank) last[bank * timelines + mine] = now;
+  for (size_t bank = low; bank <= high; ++bank) {
+    const auto same = [&](const Use& use) { return use.bank == bank && use.timeline == mine; };
+    const auto known = std::ranges::find_if(uses, same);
+    (known == uses.end() ? uses.emplace_back(Use{bank, mine}) : *known).event = now;
+  }
 }
 
 // A move may ask for more rows than its source has, such as those of a whole tile. It tracks all of them, and nobody
