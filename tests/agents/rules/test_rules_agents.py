@@ -92,8 +92,8 @@ def test_what_promises_little_comes_last_and_alone() -> None:
 def test_a_plan_says_what_it_does_and_why() -> None:
     plan = planned(context(), 1).plans[0]
     assert plan.text.startswith("Choose tiles, blocks, order and buffers together")
-    assert "execute is busy" in plan.text
-    assert "waits mostly on" in plan.text
+    assert "execute was busy" in plan.text
+    assert "waited mostly on" in plan.text
 
 
 def test_a_plan_whose_kernel_was_run_predicts_the_speed_up_that_it_has() -> None:
