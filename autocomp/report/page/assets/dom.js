@@ -16,7 +16,7 @@ const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
 const count = (number) => (number == null ? "–" : whole.format(number));
 const amount = (number) => (number == null || Number.isInteger(number) || Math.abs(number) >= 1000 ? count(number) : String(+number.toPrecision(4)));
-const brief = (number) => (Math.abs(number) < 10 ? String(+number.toPrecision(2)) : short.format(number));
+const brief = (number) => (Math.abs(number) < 10 ? String(+number.toPrecision(3)) : short.format(number));
 const percent = (share) => (share == null ? "–" : `${(100 * share).toFixed(1)} %`);
 const times = (ratio) => (ratio == null ? "" : `${ratio.toFixed(2)}×`);
 const duration = (seconds) => (seconds < 100 ? `${seconds.toFixed(1)} s` : seconds < 6000 ? `${(seconds / 60).toFixed(1)} min` : `${(seconds / 3600).toFixed(1)} h`);
