@@ -265,12 +265,13 @@ class Tiles:
             first = {dim: "0" for dim in subscript.dims if dim not in self.grid.dims("right")}
             low, high = subscript.bounds(self.computation.extents)
             value = self._subscript(subscript, {**tile, **first}, at)
-            reach = sum(
-                factor * (self.grid.block[dim] * self.schedule.tile.get(dim, 1) - 1)
+            tiles = {d: self.count(d, at) if d in self.grid.spans else str(self.grid.block[d]) for d in first}
+            reach = " + ".join(
+                f"{factor} * ({tiles[dim]} * {self.schedule.tile.get(dim, 1)} - 1)"
                 for dim, factor in subscript.terms
                 if dim in first
             )
-            tests += [f"{value} + {reach} >= 0"] * (low < 0) + [f"{value} < {extent}"] * (high >= extent)
+            tests += [f"{value} + {reach or 0} >= 0"] * (low < 0) + [f"{value} < {extent}"] * (high >= extent)
         return " && ".join(tests)
 
     def _clipped_rows(self, tile: Mapping[str, str], at: str) -> Lines:
