@@ -213,14 +213,15 @@ def test_sums_at_the_edges_of_a_padded_image_are_shorter() -> None:
 
 def test_bounds_of_partial_tiles_are_known_of_machines_with_one_array() -> None:
     other = bound(gemm("tiny", (24, 40, 17), {}), MACHINES["tiny"])
-    assert other.parts["compute"] == 24 * 40 * 17 // 16
+    assert other.parts["compute"] == 24 * 40 * 17 // 16 + 2  # the latency of the last product
     assert "rows of at most" not in other.explanation
 
 
 def test_a_bus_that_no_request_fills_carries_less_than_its_width() -> None:
-    """A request of 128 bytes is three beats of 48 bytes, one of 256 is six: 42 2/3 bytes a cycle."""
+    """A request of 128 bytes is three beats of 48 bytes, one of 256 is six: 42 2/3 bytes a cycle. Of the requests to
+    store, all but 70 are acknowledged between the data."""
     found = bound(gemm("tpu_v1", (512, 512, 512), {"scale": 0.0078125}), isa.load("tpu_v1"))
-    assert found.parts["memory"] == 2 * 512 * 512 * 3 // 128
+    assert found.parts["memory"] == 2 * 512 * 512 * 3 // 128 + 512 * 512 // 256 - 70
     assert "42.6667 a cycle" in found.explanation
 
 
