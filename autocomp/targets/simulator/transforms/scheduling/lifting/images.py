@@ -6,7 +6,7 @@ several stores may need the same result, and each has it computed anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -78,8 +78,7 @@ class Image:
 
     # --- a column of all stores
 
-    def _each(self, value: object) -> Column:
-        assert callable(value)
+    def _each(self, value: Callable[[PooledStores], int]) -> Column:
         return np.concatenate([np.full(len(part.commands), value(part)) for part in self.stores])
 
     def _word(self, word: str) -> Column:
