@@ -85,8 +85,8 @@ module load_unit
       .valid(head_valid), .out(head), .pop(head_done)
   );
 
-  // A command does not enter in the cycle in which another leaves: the table of those in flight has one port.
-  assign row_step = head_valid && !rows_full && (row_index != 0 || (32'(in_flight) < IN_FLIGHT && !done_valid));
+  // The place of a command that leaves is free in the next cycle.
+  assign row_step = head_valid && !rows_full && (row_index != 0 || 32'(in_flight) < IN_FLIGHT);
   assign head_done = row_step && row_in.last;
   assign broadcast = head.command.stride == '0;
   assign row_in = '{
