@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -189,8 +189,3 @@ def parse_axes(text: str) -> tuple[Axis, ...]:
     if not axes:
         raise ConfigError("a layout names at least one axis", hint="as in `K/4 J K%4`")
     return tuple(axes)
-
-
-def plain_layout(dimensions: Sequence[tuple[str, int]]) -> Layout:
-    """A tensor stored as it is."""
-    return Layout(tuple(Axis(name) for name, _ in dimensions), tuple(dimensions))

@@ -192,7 +192,3 @@ def is_fixed_address(value: Value) -> bool:
     return isinstance(value, Address) or (
         isinstance(value, Constant) and isinstance(value.type, Pointer) and value.value != 0
     )
-
-
-def is_pointer(value: Value) -> bool:
-    return isinstance(value.type, Pointer)
