@@ -36,6 +36,7 @@ def parse(dram: str = "", memory: str = "", unit: str = "", timing: str = "", on
         ({"unit": "kind: serial; scale_slots: 2;"}, "kind serial has no setting 'scale_slots'"),
         ({"dram": "latencies: 4;"}, "did you mean latency"),
         ({"memory": "ports: triple;"}, "expected shared, separate"),
+        ({"memory": "shared_adders: 2;"}, "shared_adders is 2; expected 0 or 1"),
         ({"memory": "bus: 8;"}, "'bus' has no meaning here; it is for dram memory, and this is local memory"),
         ({"dram": "ports: shared;"}, "'ports' has no meaning here; it is for local memory, and this is dram memory"),
         ({"dram": "bus: 0;"}, "bus is 0; expected 1 to 67108864"),

@@ -62,6 +62,7 @@ class Key:
     kinds: tuple[str, ...] = ALL
     words: tuple[str, ...] = ()  # allowed words, if it is not a number
     low: int = 0  # the least number allowed
+    most: int = MOST  # the greatest
 
 
 _CORE = _core.timing_schema()
@@ -83,12 +84,14 @@ UNIT_KEYS: Mapping[str, Key] = _known(
         "kind": Key("mechanism that times the unit's commands", "serial", words=tuple(KINDS)),
         "entries": Key("commands in the unit's pool, from allocation to completion", kinds=POOLED),
         "queue": Key("issued commands that may wait in front of the unit (expander: of the front's)"),
-        "interlock": Key("1: a command waits for older ones of its own unit whose rows it uses", kinds=POOLED),
+        "interlock": Key("1: a command waits for older ones of its own unit whose rows it uses", kinds=POOLED, most=1),
         "start": Key("cycles from a command's issue to its first step", kinds=POOLED),
         "priority": Key("of completions: one command completes a cycle, the lowest number first", kinds=POOLED),
-        "serial": Key("1: a command issues only when all older ones of the unit have completed", kinds=POOLED),
+        "serial": Key("1: a command issues only when all older ones of the unit have completed", kinds=POOLED, most=1),
         "instant": Key(
-            "1: a command completes as soon as it issues, to ask what an infinitely fast unit would bring", kinds=POOLED
+            "1: a command completes as soon as it issues, to ask what an infinitely fast unit would bring",
+            kinds=POOLED,
+            most=1,
         ),
         "completion": Key("cycles a completion takes beyond the last step", kinds=POOLED),
         "unordered_writes": Key(
@@ -163,6 +166,7 @@ UNIT_KEYS: Mapping[str, Key] = _known(
         "together": Key(
             "1: streams that another one follows send nothing of a loop while that one waits for them in an older loop",
             kinds=("expander",),
+            most=1,
         ),
     },
 )
@@ -259,17 +263,19 @@ MEMORY_KEYS: Mapping[str, Key] = _known(
             "rows that were read and wait at their bank, for each kind of reader; by default read_latency",
             kinds=LOCAL,
         ),
-        "contention": Key("0: a port is never taken, to ask what more ports would bring", kinds=LOCAL),
+        "contention": Key("0: a port is never taken, to ask what more ports would bring", kinds=LOCAL, most=1),
         "bandwidth": Key("bytes a cycle that units of kind serial share; 0: as many as they want", kinds=LOCAL),
         "renamed": Key(
             "1: each write gets rows of its own, so that it need not wait for older reads and writes of them",
             kinds=LOCAL,
+            most=1,
         ),
         "shared_adders": Key(
             "1: one adder a column serves all banks, which choose a `path` together. Commands of two units that add in"
             " different banks, and moves on two paths that write different banks, must not be under way at the same"
             " time: sums would be wrong, and rows go astray",
             kinds=LOCAL,
+            most=1,
         ),
         "ports": Key(
             "one port a bank for reads and writes, or one of each", "shared", LOCAL, words=("shared", "separate")
@@ -283,7 +289,9 @@ SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
         {
             "issue": Key("fewest cycles between two commands"),
             "code": Key(
-                "1: kernel code takes the cycles below, as an optimising compiler leaves it; 0: it takes none", 0
+                "1: kernel code takes the cycles below, as an optimising compiler leaves it; 0: it takes none",
+                0,
+                most=1,
             ),
             "integer": Key("cycles of an addition, a shift, a logical operation or a comparison, a move", 1),
             "multiply": Key("cycles of an integer multiplication", 4),
@@ -318,9 +326,11 @@ SECTION_KEYS: Mapping[str, Mapping[str, Key]] = {
     "hazards": _known(
         "hazards",
         {
-            "tracked": Key("1: overlapping accesses of different units are ordered by the machine"),
+            "tracked": Key("1: overlapping accesses of different units are ordered by the machine", most=1),
             "dram": Key(
-                "1: what orders commands orders their DRAM accesses too; 0: only a fence does", "not `tracked`"
+                "1: what orders commands orders their DRAM accesses too; 0: only a fence does",
+                "not `tracked`",
+                most=1,
             ),
         },
     ),
@@ -443,8 +453,10 @@ def _check(where: str, key: str, value: Value, table: Mapping[str, Key], place: 
         raise IsaError(f"{where}: {key} is {value!r}; expected {', '.join(words)}", place=place)
     if not words and isinstance(value, str):
         raise IsaError(f"{where}: {key} is the word {value!r}; expected a number", place=place)
-    if not isinstance(value, str) and not table[key].low <= value <= MOST:
-        raise IsaError(f"{where}: {key} is {value}; expected {table[key].low} to {MOST}", place=place)
+    low, most = table[key].low, table[key].most
+    if not isinstance(value, str) and not low <= value <= most:
+        between = "0 or 1" if most == 1 else f"{low} to {most}"
+        raise IsaError(f"{where}: {key} is {value}; expected {between}", place=place)
 
 
 def reference_table() -> Iterator[tuple[str, str, str, str]]:
