@@ -32,6 +32,7 @@ OUTER = {"accelerator": "outer", "dtype": "float32", "layout": {"A": "K I"}}
 FIXED = {"accelerator": "fixed", "dtype": "bfloat16", "layout": {"A": "I/8 K/8 I%8 K%8", "B": "K/8 J/8 K%8 J%8"}}
 STATIONARY = {"accelerator": "stationary", "scale": 0.0078125}
 DRAINED = {"accelerator": "drained", "scale": 0.0078125}
+FLAGGED = {"accelerator": "flagged", "scale": 0.0078125}
 
 
 def gemm(given: Mapping[str, Any], rows: int, columns: int, depth: int) -> Workload:
@@ -57,6 +58,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         (STATIONARY, (96, 40, 40), 0.5),
         (STATIONARY, (72, 24, 24), 0.5),
         (DRAINED, (64, 24, 24), 0.5),
+        (FLAGGED, (64, 24, 24), 0.4),
         (RVV, (16, 128, 32), 0.6),
         (RVV, (9, 72, 17), 0.6),
         ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
@@ -74,6 +76,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         "weights that move on in turn, by semaphores",
         "an odd number of weights",
         "weights in the array, results in a queue, strides in the front end",
+        "tokens by flags of commands",
         "vectors",
         "short vectors",
         "a bias",

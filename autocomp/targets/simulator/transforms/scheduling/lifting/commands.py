@@ -27,6 +27,7 @@ from autocomp.targets.simulator.isa.tree import AddressField, Call, Expression, 
 from autocomp.targets.simulator.isa.walk import expressions
 from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, Code, CompiledTensor
 from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.transforms.scheduling.lifting.tokens import without_tokens
 
 Column = npt.NDArray[np.int64]
 Register = tuple[str, int | None, str]  # state record, index, field
@@ -251,6 +252,7 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
         trace = replay_trace(tables.machine, trace, options).trace
         assert isinstance(trace, _core.Trace)
     instruction, first, arguments, _ = trace.columns(tables.machine)
+    arguments = without_tokens(accelerator, instruction, first, arguments)
     signatures, given = _signatures(accelerator, instruction, first, arguments)
     walker = _Forms(accelerator, given)
     form = walker.follow(signatures)

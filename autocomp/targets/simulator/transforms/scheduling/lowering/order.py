@@ -6,12 +6,13 @@ of the first are complete.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.tree import Name
 from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.lifting.tokens import passing
 from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import spelled
 from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
 
@@ -38,37 +39,41 @@ class Order:
         """Calls that make what the unit `later` does from here on wait for what the unit `first` did so far."""
         if not self.is_needed or first == later or first is None or later is None:
             return []
-        signal, wait = self._instruction("signal", first), self._instruction("wait", later)
-        number = self._number((first, later), [_range(*signal), _range(*wait)])
-        return [str(spelled(self.accelerator, *_with(*called, number))) for called in (signal, wait)]
+        signals, waits = self._calls("signal", first), self._calls("wait", later)
+        number = self._number((first, later), [n for n in signals if n in waits])
+        return [signals[number], waits[number]]
 
-    def _instruction(self, role: str, unit: str) -> tuple[m.Instruction, str]:
-        """The unit's instruction of a role, and the operand that names the semaphore."""
+    def _calls(self, role: str, unit: str) -> Mapping[int, str]:
+        """The unit's calls of a role by the number of their semaphore: of instructions for that, or of one that only
+        passes tokens."""
+        calls: dict[int, str] = {}
         for instruction in self.accelerator.instructions:
-            semaphore = instruction.timing.get("semaphore")
-            if instruction.words.get("role") == role and instruction.unit == unit and isinstance(semaphore, Name):
-                return instruction, semaphore.name
-        raise NotApplicable(f"the unit {unit} has no {role} that orders it against another unit")
+            if instruction.unit == unit:
+                for number, operands in _of_role(self.accelerator, instruction, role):
+                    calls.setdefault(number, str(spelled(self.accelerator, instruction, operands)))
+        if not calls:
+            raise NotApplicable(f"the unit {unit} has no {role} that orders it against another unit")
+        return calls
 
-    def _number(self, pair: tuple[str, str], ranges: Sequence[tuple[int, int]]) -> int:
-        """The semaphore of a pair of units: the first one that is free, and that both instructions may name."""
+    def _number(self, pair: tuple[str, str], numbers: Sequence[int]) -> int:
+        """The semaphore of a pair of units: the first one that is free, of those that both may name."""
         if pair not in self._numbers:
-            low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
-            free = (number for number in range(low, high + 1) if number not in self._numbers.values())
-            number = next(free, None)
+            number = next((number for number in numbers if number not in self._numbers.values()), None)
             if number is None:
                 raise NotApplicable("the machine has too few semaphores for all pairs of units")
             self._numbers[pair] = number
         return self._numbers[pair]
 
 
-def _range(instruction: m.Instruction, operand: str) -> tuple[int, int]:
-    """The least and the greatest number that an operand may be."""
-    parameter = next(p for p in instruction.parameters if p.name == operand)
+def _of_role(
+    accelerator: m.Accelerator, instruction: m.Instruction, role: str
+) -> Iterator[tuple[int, Mapping[str, int]]]:
+    """The semaphores, with the operands, for which an instruction is a wait or a signal."""
+    semaphore = instruction.timing.get("semaphore")
+    if instruction.words.get("role") != role or not isinstance(semaphore, Name):
+        yield from passing(accelerator, instruction, role)
+        return
+    parameter = next(p for p in instruction.parameters if p.name == semaphore.name)
     low = parameter.low or 0
-    return low, low + _MANY if parameter.high is None else parameter.high
-
-
-def _with(instruction: m.Instruction, operand: str, number: int) -> tuple[m.Instruction, Mapping[str, int]]:
-    others = [p.name for p in instruction.parameters if p.name != operand]
-    return instruction, {operand: number, **dict.fromkeys(others, 0)}
+    for number in range(low, (low + _MANY if parameter.high is None else parameter.high) + 1):
+        yield number, {**{p.name: 0 for p in instruction.parameters}, parameter.name: number}
