@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 Owner = TypeVar("Owner")
 Result = TypeVar("Result")
+Raised = TypeVar("Raised", bound=Exception)
 
 
 def remembered(function: Callable[[Owner], Result]) -> Callable[[Owner], Result]:
@@ -53,15 +54,15 @@ def remember_or_raise(
         try:
             return compute()
         except refusal as error:
-            return _bare(error)
+            return bare(error)
 
     result = remember(owner, name, given, outcome)
     if isinstance(result, refusal):
-        raise _bare(result)
+        raise bare(result)
     return cast(Result, result)
 
 
-def _bare(error: Exception) -> Exception:
+def bare(error: Raised) -> Raised:
     """A copy without a traceback, which Dask has copies keep, and without the exceptions that led to it."""
     bare = copy(error).with_traceback(None)
     bare.__context__ = bare.__cause__ = None

@@ -10,7 +10,7 @@ from autocomp.errors import NotApplicable
 from autocomp.targets.protocol import Proposal, Transformations
 from autocomp.targets.triton.language import Module, parse
 from autocomp.targets.triton.rewrites import Setting
-from autocomp.targets.triton.rewrites.registry import REWRITES, rewrite
+from autocomp.targets.triton.rewrites.registry import REWRITES, rewrite, rewritten
 
 if TYPE_CHECKING:
     from autocomp.workload.model import Workload
@@ -77,9 +77,9 @@ def applied(module: Module, name: str, parameters: Mapping[str, Any]) -> Module:
         for step in steps:
             if not isinstance(step, Sequence) or len(step) != 2 or not isinstance(step[1], Mapping):
                 raise NotApplicable(f"a step is a name and its parameters, got {step!r}")
-            module = rewrite(str(step[0])).apply(module, step[1])
+            module = rewritten(module, str(step[0]), step[1])
     else:
-        module = rewrite(name).apply(module, parameters)
+        module = rewritten(module, name, parameters)
     if module.text == before:
         raise NotApplicable("nothing changes")
     return module

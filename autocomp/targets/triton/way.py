@@ -9,7 +9,7 @@ from typing import Any
 from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
-from autocomp.targets.triton.rewrites.registry import rewrite
+from autocomp.targets.triton.rewrites.registry import rewritten
 from autocomp.targets.triton.rewrites.tree import has_dot, launches_of, main_kernels
 
 Step = tuple[str, Mapping[str, Any]]
@@ -38,7 +38,7 @@ class Way:
     def take(self, name: str, **parameters: Any) -> bool:
         """Apply a rewrite if it applies and changes something."""
         try:
-            changed = rewrite(name).apply(self.module, parameters)
+            changed = rewritten(self.module, name, parameters)
         except NotApplicable:
             return False
         if changed.text == self.module.text:

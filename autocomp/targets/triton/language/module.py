@@ -36,7 +36,10 @@ class Module:
     """A parsed module. Its tree is never changed: rewrites work on copies."""
 
     text: str
-    tree: ast.Module
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
 
     @cached_property
     def functions(self) -> dict[str, ast.FunctionDef]:
@@ -76,16 +79,17 @@ def parse(text: str, source: str = "kernel") -> Module:
     if len(text) > MAX_CHARACTERS:
         raise KernelError(f"{source}: the kernel has {len(text)} characters, expected at most {MAX_CHARACTERS}")
     try:
-        tree = ast.parse(text)
+        module = Module(text)
+        depth = _depth(module.tree)
     except SyntaxError as error:
         line, column = error.lineno or 1, error.offset or 1
         place = Place(source, line, column, line_of(text, line))
         raise KernelError(f"not valid Python: {error.msg}", place=place) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise KernelError(f"{source}: not valid Python: {type(error).__name__}") from None
-    if _depth(tree) > MAX_DEPTH:
+    if depth > MAX_DEPTH:
         raise KernelError(f"{source}: statements and expressions are nested more than {MAX_DEPTH} deep")
-    return Module(text, tree)
+    return module
 
 
 def line_of(text: str, line: int) -> str:

@@ -1,9 +1,16 @@
-"""The rewrites that ship."""
+"""The rewrites that ship, and what they make of modules."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
 from autocomp.data import closest
 from autocomp.errors import NotApplicable
+from autocomp.remember import bare
+from autocomp.targets.triton.language.module import Module
 from autocomp.targets.triton.rewrites.arithmetic import DeferScale, Exp2, Reciprocal, UniformIndex
 from autocomp.targets.triton.rewrites.causal import ImpliedMask, SkipMasked, SplitMasked
 from autocomp.targets.triton.rewrites.descriptors import TensorDescriptors
@@ -48,6 +55,25 @@ REWRITES: tuple[Rewrite, ...] = (
     JoinProducts(),
     OverlapLaunches(),
 )
+
+_KEPT = 1024  # texts: routes of one kernel have hundreds of steps in common
+
+
+def rewritten(module: Module, name: str, parameters: Mapping[str, Any]) -> Module:
+    """The module after a rewrite, worked out once for the same text. Raises NotApplicable."""
+    outcome = _rewritten(module.text, name, json.dumps(parameters, default=list))
+    if isinstance(outcome, NotApplicable):
+        raise bare(outcome)
+    return Module(outcome)
+
+
+@lru_cache(maxsize=_KEPT)
+def _rewritten(text: str, name: str, parameters: str) -> str | NotApplicable:
+    """The text, not the tree, which is thirty times as large; or the refusal."""
+    try:
+        return rewrite(name).apply(Module(text), json.loads(parameters)).text
+    except NotApplicable as error:
+        return bare(error)
 
 
 def rewrite(name: str) -> Rewrite:

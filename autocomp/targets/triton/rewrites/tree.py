@@ -26,9 +26,7 @@ def edited(module: Module, edit: Edit) -> Module:
     """A module with a change made to a copy of its tree."""
     tree = ast.parse(module.text)  # faster than copying the tree
     edit(tree)
-    ast.fix_missing_locations(tree)
-    text = printed(tree)
-    return Module(text, ast.parse(text))
+    return Module(printed(tree))
 
 
 def printed(tree: ast.Module) -> str:

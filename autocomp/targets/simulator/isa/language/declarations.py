@@ -48,7 +48,7 @@ from autocomp.targets.simulator.isa.timing import check_timing
 
 _Overrides = tuple[tuple[str, int | float], ...]
 MAX_BYTES = 1 << 30  # of all local memories and registers together
-MOST_KEPT = 8  # accelerators, which never change, that a process keeps beside those in use
+MOST_KEPT = 24  # accelerators, which never change, that a process keeps beside those in use
 
 
 def parse(
