@@ -8,19 +8,24 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from autocomp.collector import collect_rarely
+from autocomp.search import executors
 from autocomp.search.executors.local import IMPORTED_ONCE
 from autocomp.targets import registry
+from autocomp.targets.simulator.rules import given
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 Golden = Callable[..., None]
+FEW_EXAMPLES = 8  # of a property, which no profile makes fewer
 PACKAGE = Path(__file__).parent / "targets" / "abacus"
 CHROMIUM_OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
@@ -30,9 +35,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """The workers of all tests are forked from one server, which imports what most of them need."""
+    """The workers of all tests are forked from one server, which imports what most of them need. Many tests search for
+    the same small kernels, about which more is remembered than a search of large ones has room for."""
     collect_rarely()
+    given._facts = lru_cache(maxsize=64)(given._facts.__wrapped__)
     IMPORTED_ONCE.append("autocomp.targets.simulator.target")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The repeatable profile tries a third of a property's examples, always the same ones. `make check-long` tries all
+    of them, and others each time."""
+    if settings.get_current_profile_name() != "ci":
+        return
+    properties = {
+        item.obj for item in items if isinstance(item, pytest.Function) and not item.get_closest_marker("rtl")
+    }
+    for function in properties:
+        own: settings | None = getattr(function, "_hypothesis_internal_use_settings", None)
+        if own is not None and own.max_examples > FEW_EXAMPLES:
+            fewer = max(FEW_EXAMPLES, own.max_examples // 3)
+            function._hypothesis_internal_use_settings = settings(own, max_examples=fewer)
 
 
 def pytest_unconfigure() -> None:
@@ -44,13 +66,15 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keeps tests, and the commands they start, away from the user's schedule store, answer cache and keyring. No
-    search begins with a schedule that the test did not make: its only store is empty at first."""
+    search begins with a schedule that the test did not make: its only store is empty at first. No search starts
+    processes that the test does not ask for."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedule-store"))
     monkeypatch.setenv("AUTOCOMP_SHIPPED_SCHEDULES", "0")
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "answer-cache"))
     monkeypatch.setenv("AUTOCOMP_CONFIG", str(tmp_path / "configuration"))
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(executors, "available_cores", lambda: 1)
 
 
 @pytest.fixture

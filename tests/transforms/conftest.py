@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,9 @@ def evaluator(rows: int, cols: int, depth: int, accelerator: str = "gemmini") ->
     return SimulatorEvaluator(machine(accelerator), gemm(rows, cols, depth, accelerator))
 
 
+@lru_cache(maxsize=32)
 def facts_of(text: str, accelerator: str = "gemmini") -> Facts:
+    """The facts of a kernel, shared by all tests that ask for the same one, with all that is remembered of them."""
     return analyse(kernel.parse(text), machine(accelerator))
 
 

@@ -113,7 +113,15 @@ def loads(facts: Facts, tensor: str) -> int:
     return int((commands.place(moves, "src")[0] == number).sum())
 
 
-@pytest.mark.parametrize("shape", [(35, 140, 60), (48, 32, 64), (1, 100, 90), (300, 18, 70)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (35, 140, 60),
+        (1, 100, 90),
+        pytest.param((48, 32, 64), marks=pytest.mark.long),
+        pytest.param((300, 18, 70), marks=pytest.mark.long),
+    ],
+)
 def test_the_schedule_of_least_estimate_is_much_faster(prove: Prove, shape: tuple[int, int, int]) -> None:
     facts = naive(*shape)
     assert prove(with_best(facts, "schedule"), *shape) < prove(facts, *shape) / 2
@@ -154,8 +162,8 @@ def test_what_a_kernel_computes_decides_and_not_its_text(prove: Prove) -> None:
 
 
 def test_a_kernel_says_how_it_was_scheduled_and_is_offered_schedules_near_that() -> None:
-    facts = with_best(naive(70, 48, 64), "schedule")
-    stated = proposals(naive(70, 48, 64))[0]
+    facts = with_best(naive(35, 48, 64), "schedule")
+    stated = proposals(naive(35, 48, 64))[0]
     near = proposals(facts)
     assert near
     assert all(sum(stated.get(name) != one.get(name) for name in {*stated, *one}) <= 2 for one in near)
@@ -416,9 +424,7 @@ def test_schedules_in_any_order_compute_the_same(
     prove(facts, rows, cols, depth)
 
 
-@pytest.mark.parametrize(
-    "extra", ["bias: row\nactivation: relu", "bias: full", "transpose_b: true", "scale: 0.0078125"]
-)
+@pytest.mark.parametrize("extra", ["bias: row\nactivation: relu\nscale: 0.0078125", "bias: full\ntranspose_b: true"])
 def test_what_is_done_to_results_and_operands_stays(extra: str) -> None:
     text = f"operation: gemm\naccelerator: gemmini\ndims: {{I: 35, J: 50, K: 70}}\n{extra}\n"
     workload = parse_workload(text, Path("gemm.yaml"))
