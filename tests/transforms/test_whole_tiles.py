@@ -33,6 +33,7 @@ FIXED = {"accelerator": "fixed", "dtype": "bfloat16", "layout": {"A": "I/8 K/8 I
 STATIONARY = {"accelerator": "stationary", "scale": 0.0078125}
 DRAINED = {"accelerator": "drained", "scale": 0.0078125}
 FLAGGED = {"accelerator": "flagged", "scale": 0.0078125}
+KEPT = {"accelerator": "kept", "scale": 0.0078125, "layout": {"A": "K I"}}
 
 
 def gemm(given: Mapping[str, Any], rows: int, columns: int, depth: int) -> Workload:
@@ -58,7 +59,8 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         (STATIONARY, (96, 40, 40), 0.5),
         (STATIONARY, (72, 24, 24), 0.5),
         (DRAINED, (64, 24, 24), 0.5),
-        (FLAGGED, (64, 24, 24), 0.4),
+        (FLAGGED, (64, 24, 20), 0.5),
+        (KEPT, (32, 32, 128), 0.6),
         (RVV, (16, 128, 32), 0.6),
         (RVV, (9, 72, 17), 0.6),
         ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
@@ -76,7 +78,8 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         "weights that move on in turn, by semaphores",
         "an odd number of weights",
         "weights in the array, results in a queue, strides in the front end",
-        "tokens by flags of commands",
+        "tokens by flags of commands, and products that read more than a short tile",
+        "sums that no operand names",
         "vectors",
         "short vectors",
         "a bias",

@@ -111,12 +111,16 @@ class Touches:
     # --- who wrote what is read
 
     @cached_property
-    def _written(self) -> tuple[Column, Column]:
-        """Keys of row and time of all writes to local memory, in order, and the commands."""
-        key, command = self._rows(np.flatnonzero(self._local & self._write))
-        key = key * self._time + command
+    def _written(self) -> tuple[Column, Column, Column]:
+        """Keys of row and time of all writes to local memory, in order, the commands, and the first row of each
+        write."""
+        accesses = np.flatnonzero(self._local & self._write)
+        row, command = self._rows(accesses)
+        key = row * self._time + command
         order = np.argsort(key, kind="stable")
-        return key[order], command[order]
+        sizes = self.last[accesses] - self.first[accesses]
+        first = np.repeat(row[np.cumsum(sizes) - sizes], sizes)
+        return key[order], command[order], first[order]
 
     @property
     def _time(self) -> int:
@@ -141,16 +145,29 @@ class Touches:
     def parts(self, accesses: Column) -> Column:
         """The commands that wrote what each access reads, before the command itself: one row for each access, in the
         order of the local rows, filled up with -1. Raises NotApplicable where nothing wrote some of it."""
+        owner, command, _ = self._origins(accesses)
+        return matrix(owner, command, len(accesses))
+
+    def newest(self, accesses: Column) -> tuple[Column, bool]:
+        """The same without what is left over of older tiles, where a shorter one took their place; and True if there is
+        such."""
+        owner, command, left_over = self._origins(accesses)
+        return matrix(owner[~left_over], command[~left_over], len(accesses)), bool(left_over.any())
+
+    def _origins(self, accesses: Column) -> tuple[Column, Column, Column]:
+        """By run of rows that one command wrote: the number of the access, the command, and True where the first rows
+        that this command wrote there belong to another one by now."""
         if not len(accesses):
-            return accesses.reshape(0, 1)
-        key, command = self._written
+            return accesses, accesses, accesses.astype(bool)
+        key, command, first = self._written
         rows, times = self._rows(accesses)
         at = np.searchsorted(key, rows * self._time + times, side="left") - 1
         if ((at < 0) | (key[np.maximum(at, 0)] // self._time != rows)).any():
             raise NotApplicable("a command reads rows that nothing has written")
         owner = np.repeat(np.arange(len(accesses)), self.last[accesses] - self.first[accesses])
         begins = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(command[at], prepend=-1))
-        return matrix(owner[begins], command[at][begins], len(accesses))
+        later = np.diff(owner[begins], prepend=-1) == 0
+        return owner[begins], command[at][begins], later & (first[at][begins] < rows[begins])
 
 
 def matrix(owner: Column, values: Column, owners: int) -> Column:

@@ -43,7 +43,8 @@ class Role:
 class Whole:
     """A contraction of tiles, and the commands that carry it out. Entries of `loads`, `brings` and `product` are
     products, and `of_products` holds their coordinates by dimension; entries of the others are results, with
-    `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them."""
+    `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them. Of operands that
+    are `filled`, products read more than the loads of short tiles bring: what older tiles left there."""
 
     computation: Contraction
     loads: Mapping[str, Role]
@@ -55,6 +56,7 @@ class Whole:
     of_products: Mapping[str, Column]
     of_results: Mapping[str, Column]
     touches: Touches
+    filled: frozenset[str]
 
 
 def whole_of(commands: Commands) -> Whole:
@@ -109,6 +111,7 @@ class _Follower:
             fit.of_products,
             fit.of_results,
             self._t,
+            frozenset(n for n, (_, accesses) in sides.items() if self._t.newest(accesses[:, 0])[1]),
         )
 
     # --- products
@@ -159,7 +162,7 @@ class _Follower:
 
     def _loads(self, accesses: Column) -> list[Role]:
         """The loads that brought what products read, and what moved it on, by what they write and (`from`) read."""
-        writers = self._t.parts(accesses)
+        writers, _ = self._t.newest(accesses)
         written = self._one(writers, write=True)
         reads = any(self._t.local(n, write=False) for n in self._numbers(writers))
         if self._pointer_of(writers):

@@ -60,6 +60,7 @@ class _Taker:
             tuple(self._row_settings()),
             next(((f.instruction, f.operands) for f in self.commands.forms if f.role == "fence"), None),
             again=self._again,
+            filled=whole.filled,
         )
 
     @cached_property

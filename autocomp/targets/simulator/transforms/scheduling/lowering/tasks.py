@@ -55,9 +55,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Element:
-    """A pointer to the first element of a tile of left, right, result or what results start from (`start`)."""
+    """A pointer to the first element of a tile of left, right, result or what results start from (`start`), or to the
+    element `before` elements in front of it."""
 
     operand: str
+    before: int = 0
 
 
 Value = int | float | Varied | Extent | Rows | Element
@@ -152,7 +154,8 @@ class Tasks:
     """All commands of a contraction of whole tiles. `brings` move loaded tiles on to the panel of their operand, and
     `near` from there to where products read them, in front of these. `finish`
     turns sums into results, from buffer to buffer or in place; `settings` hold from the start on. With the operands
-    `again`, a product multiplies once more by the right tile that the product before it took from a queue."""
+    `again`, a product multiplies once more by the right tile that the product before it took from a queue. Products
+    read all rows of a tile of the operands `filled`, also of a short one."""
 
     accelerator: m.Accelerator
     rooms: Mapping[str, Room]  # left, right, result, relay0 …
@@ -169,6 +172,7 @@ class Tasks:
     again: Numbers = field(default_factory=dict)
     near: Mapping[str, tuple[Command, ...]] = field(default_factory=dict)
     wide: Mapping[str, Wide] = field(default_factory=dict)
+    filled: frozenset[str] = frozenset()
 
     def chain(self, operand: str) -> tuple[Command, ...]:
         """The commands that bring a tile of an operand to its panel, from its load on."""
@@ -182,6 +186,21 @@ class Tasks:
         size = grid.schedule.tile.get(wide.dim, self.sizes[wide.dim].usual)
         chosen = grid.schedule.width.get(operand, -(-wide.request // size))
         return max(1, min(chosen, wide.most // size, grid.block[wide.dim]))
+
+    def filling(self, operand: str, computation: Contraction) -> tuple[Command, str]:
+        """The load of a whole tile that ends where a short one does, to come in front of it, as products read all rows;
+        and the dimension at whose end tiles are short. Raises NotApplicable where there is no such load."""
+        load, source = self.loads[operand], computation.operands[operand]
+        short = {n: v for n, v in load.operands.items() if isinstance(v, Varied)}
+        if len(short) != 1 or self.brings[operand] or load.parts is not None:
+            raise NotApplicable(f"it is not seen how to fill a short tile of the {operand} operand")
+        ((name, varied),) = short.items()
+        tile = source.along(varied.dim) // source.tensor.element
+        before, rest = divmod(tile * int(varied.usual - varied.special), int(varied.usual))
+        if rest or computation.extents[varied.dim] < 2:
+            raise NotApplicable(f"no whole tile of the {operand} operand ends where a short one does")
+        operands = {n: Element(v.operand, before) if isinstance(v, Element) else v for n, v in load.operands.items()}
+        return replace(load, operands={**operands, name: varied.usual}), varied.dim
 
     @property
     def results(self) -> tuple[Command, ...]:

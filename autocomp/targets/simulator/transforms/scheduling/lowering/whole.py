@@ -238,6 +238,7 @@ class WholeNest(Nest):
         if isinstance(value, Element):
             source = self._source_of(value.operand)
             element = self._element_of(source, tile, at)
+            element = f"{element} - {value.before}" if value.before else element
             return f"{element} + {_PART} * {step // source.tensor.element}" if step else element
         if isinstance(value, Extent):
             tiles = tile.get(_TILES, "1") if value.dense else "1"
@@ -262,6 +263,8 @@ class WholeNest(Nest):
             tile = {**{d: place for d, place in tile.items() if d != row}, _PIECE: tile.get(row, "0")}
         if self._width(operand) > 1:
             tile = {**tile, _TILES: self._wide(operand, tile, at)}
+        if operand in self.leaves.filled:
+            lines += self._filled(operand, tile, at, phase)
         for command in self.leaves.chain(operand):
             lines += self._order.between(unit, command.instruction.unit) if unit else []
             lines += self._do(command, tile, at, {operand: phase})
@@ -269,6 +272,12 @@ class WholeNest(Nest):
                 lines += self._order.between(command.instruction.unit, unit)
             unit = command.instruction.unit
         return lines
+
+    def _filled(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        """A load of a whole tile in front of that of a short one."""
+        whole, dim = self.leaves.filling(operand, self.computation)
+        last = f"{self._tile(dim, tile.get(dim, '0'), at)} == {self.grid.tiles[dim] - 1}"
+        return [f"if ({last}) {{", *self._do(whole, tile, at, {operand: phase}), "}"]
 
     def first_use(self, operand: str, counters: Mapping[str, str]) -> str:
         if not self._is_pieced(operand):
@@ -390,9 +399,8 @@ class WholeNest(Nest):
         starting = {leaves.start.instruction.unit} if leaves.start is not None else set()
         product, storing = {leaves.product.instruction.unit}, leaves.results
         if first == "store":  # until nothing reads the products' sums any more
-            storing = tuple(
-                c for c in storing if any(v.buffer == "result" for v in c.operands.values() if isinstance(v, Rows))
-            )
+            names = [any(isinstance(v, Rows) and v.buffer == "result" for v in c.operands.values()) for c in storing]
+            storing = tuple(c for c, named in zip(storing, names, strict=True) if named) or storing[:1]
         store = {storing[-1 if first == "store" else 0].instruction.unit}
         units = {"load": loading, "product": product, "store": store}
         if "load" in (first, later) and "store" not in (first, later):  # panels are read by what moves tiles on
