@@ -28,6 +28,7 @@ MOST_EACH = 128  # elements that a thread holds: more of them spill, and take mi
 FEWEST_EACH = 4  # elements that a thread holds: fewer leave it waiting
 BEST_EACH = {"whole": 24, "block": 48, "short": 8}  # elements that a thread held where it was fastest, on an H200
 BLOCKS = (8192, 4096, 2048)  # of rows that do not fit into registers, the fastest first
+EARLY = 0.001  # gain of loads that start before the reduction in front of them
 WIDEST = 16_384  # elements of a row that one block still holds well
 
 # Elements of a block, and warps, of kernels whose sizes the launch states: the fastest first, measured on an H200. Four
@@ -91,6 +92,8 @@ def _row_settings(way: Way, block: int, short: bool) -> Iterator[Route]:
         gain -= 0.01 * BLOCKS.index(block) if block else 0.0
         gain -= 0.2 if bool(block) != (widest > WIDEST) else 0.0
         yield settings.done(reason, gain)
+        if not block and settings.each("early_loads"):
+            yield settings.done(f"{reason}, early loads", gain + EARLY)
 
 
 def _stores_rows(module: Module, kernel: str) -> bool:

@@ -101,6 +101,16 @@ def test_groups_of_warps_are_for_devices_that_have_them(name: str, rewrite: str)
         assert bool(known(rewrite).offers(before, Setting(capability=capability))) == offered
 
 
+def test_a_load_starts_before_a_reduction_but_not_before_a_wait() -> None:
+    early = {"kernel": "rmsnorm_kernel"}
+    module = parse(start("rmsnorm").text.replace("squares = 0.0", "squares = 0.0\n    tl.extra.cuda.gdc_wait()"))
+    text = applied(applied(module, "one_block", early), "early_loads", early).text
+    order = ("gdc_wait()", "weight_early = tl.load(weight_ptr", "tl.sum(", "weight = weight_early.to(")
+    assert sorted(order, key=text.index) == list(order)
+    with pytest.raises(NotApplicable, match="waits for a reduction"):
+        applied(parse(text), "early_loads", early)
+
+
 def test_attention_is_recognised_under_other_names() -> None:
     text = start("attention").text.replace("scores", "logits").replace("attention_kernel", "attend")
     assert "attend_groups" in applied(parse(text), "attention_groups", {"kernel": "attend", "programs": 4}).text

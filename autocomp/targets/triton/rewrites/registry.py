@@ -14,6 +14,7 @@ from autocomp.targets.triton.language.module import Module
 from autocomp.targets.triton.rewrites.arithmetic import DeferScale, Exp2, Reciprocal, UniformIndex
 from autocomp.targets.triton.rewrites.causal import ImpliedMask, SkipMasked, SplitMasked
 from autocomp.targets.triton.rewrites.descriptors import TensorDescriptors
+from autocomp.targets.triton.rewrites.early import EarlyLoads
 from autocomp.targets.triton.rewrites.fusion import FuseEpilogue, OverlapLaunches
 from autocomp.targets.triton.rewrites.group_attention import AttentionGroups
 from autocomp.targets.triton.rewrites.group_products import WarpGroups
@@ -43,6 +44,7 @@ REWRITES: tuple[Rewrite, ...] = (
     RowsPerProgram(),
     JoinPairs(),
     CacheHints(),
+    EarlyLoads(),
     Exp2(),
     Reciprocal(),
     DeferScale(),
