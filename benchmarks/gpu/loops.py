@@ -71,6 +71,7 @@ def _kept(answer: Mapping[str, Any]) -> dict[str, Any]:
     launch, marked = answer["launches"][0], answer["marked"][0]
     general = {key: answer[key] for key in ("record_cycles", "empty_us", "clock_mhz", "multiprocessors")}
     kept = {key: marked[key] for key in KEPT_OF_MARKED} | {"marks": [{"loop": m["loop"]} for m in marked["marks"]]}
+    kept["stays"] = [{"mark": {"kind": s["mark"]["kind"]}, "cycles": s["cycles"]} for s in marked["stays"]]
     return {**general, "launches": [launch], "marked": [kept]}
 
 

@@ -16,6 +16,9 @@ from typing import Any
 from autocomp.targets.triton.residency import blocks_at_a_time
 
 SEEN = 0.5  # of the cost of a record shows in a round; the rest passes while the warp would wait (measured on an H200)
+BESIDE_PRODUCTS = 0.25  # of it, where warps mostly wait for tensor cores; this and the next two: fitted on an H200
+BESIDE_COPIES = 0.6  # of it, where they mostly wait for copies
+BLOCK_CYCLES = 430.0  # that a block takes to make room for its records and to write them at its end
 MOST_STAGES = 5
 
 
@@ -130,14 +133,27 @@ def _waves(tiles: int, blocks: int, multiprocessors: int) -> float:
 
 
 def time_with_marks(answer: Mapping[str, Any], position: int) -> float:
-    """The expected microseconds of a launch with its marks: those without, and the part of the marks' cost that
-    shows."""
+    """The expected microseconds of a launch with its marks: those without, what each block needs to keep records, and
+    the part of the records' cost that shows."""
     launch, marked = answer["launches"][position], answer["marked"][position]
     records = float(marked["made"]) / (marked["blocks"] * int(launch["warps"]))
     clock = float(marked["clock_ghz"]) or float(answer["clock_mhz"]) / 1e3
     waves = _waves(prod(launch["grid"]), int(launch["at_a_time"]), int(answer["multiprocessors"]))
-    shown: float = waves * records * SEEN * float(answer["record_cycles"]) / clock / 1e3
+    cycles = BLOCK_CYCLES + records * _shown(launch, marked) * float(answer["record_cycles"])
+    shown: float = waves * cycles / clock / 1e3
     return float(marked["plain_us"]) + shown
+
+
+def _shown(launch: Mapping[str, Any], marked: Mapping[str, Any]) -> float:
+    """The share of the cost of records that shows: all of it where warps compute, less where they would wait."""
+    loops = launch.get("loops", {}).values()
+    if not any(work["operations"] for work in loops) or any(work["functions"] for work in loops):
+        return 1.0
+    spent = {"Product": 0.0, "Wait": 0.0}
+    for stay in marked["stays"]:
+        if stay["mark"]["kind"] in spent:
+            spent[stay["mark"]["kind"]] += float(stay["cycles"])
+    return BESIDE_PRODUCTS if spent["Product"] > spent["Wait"] else BESIDE_COPIES
 
 
 def best_stages(forecasts: Forecast, launch: Mapping[str, Any], shared_bytes: int) -> tuple[int, float] | None:

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from autocomp.targets.triton.pipelining import Forecast, best_stages, forecast, time_with_marks
+from autocomp.targets.triton.pipelining import (
+    BESIDE_COPIES,
+    BESIDE_PRODUCTS,
+    BLOCK_CYCLES,
+    Forecast,
+    best_stages,
+    forecast,
+    time_with_marks,
+)
 from autocomp.targets.triton.recorder.loops import work_of_loops
 from autocomp.targets.triton.recorder.records import Block, Warp, clock_of
 from autocomp.targets.triton.residency import blocks_at_a_time, room_beside
@@ -125,8 +133,18 @@ def test_copies_by_pointers_name_no_kind_of_their_target() -> None:
     assert work_of_loops(text)["0"]["bytes"] == 64 * 32 * 2
 
 
-def test_the_time_with_marks_adds_the_part_of_their_cost_that_shows() -> None:
-    launch = {"grid": [264], "warps": 4, "at_a_time": 1}
-    marked = {"made": 4000, "blocks": 10, "clock_ghz": 2.0, "plain_us": 50.0}  # 100 records a warp
+@pytest.mark.parametrize(
+    ("functions", "product", "shown"),
+    [(0, 700.0, BESIDE_PRODUCTS), (0, 100.0, BESIDE_COPIES), (2, 700.0, 1.0)],
+    ids=["waits for products", "waits for copies", "computes"],
+)
+def test_the_time_with_marks_adds_the_part_of_their_cost_that_shows(
+    functions: int, product: float, shown: float
+) -> None:
+    loops = {"0": {"operations": 1, "functions": functions}}
+    launch = {"grid": [264], "warps": 4, "at_a_time": 1, "loops": loops}
+    stays = [{"mark": {"kind": kind}, "cycles": cycles} for kind, cycles in (("Wait", 300.0), ("Product", product))]
+    marked = {"made": 4000, "blocks": 10, "clock_ghz": 2.0, "plain_us": 50.0, "stays": stays}  # 100 records a warp
     answer = {"launches": [launch], "marked": [marked], "multiprocessors": 132, "record_cycles": 30.0}
-    assert time_with_marks(answer, 0) == pytest.approx(50.0 + 2 * 100 * 0.5 * 30.0 / 2.0 / 1e3)
+    cycles = BLOCK_CYCLES + 100 * shown * 30.0
+    assert time_with_marks(answer, 0) == pytest.approx(50.0 + 2 * cycles / 2.0 / 1e3)
