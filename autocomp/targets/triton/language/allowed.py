@@ -92,6 +92,12 @@ TORCH_TYPES = frozenset(
 )
 GLUON_HOST = frozenset({"NVMMASharedLayout", "SwizzledSharedLayout", "get_default_for"})
 
+# Keywords of the calls in decorators: none takes a function, which would run aside, or writes a file.
+IN_DECORATORS = {
+    "triton.autotune": frozenset({"configs", "key", "reset_to_zero", "restore_value", "warmup", "rep"}),
+    "triton.Config": frozenset({"kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg"}),
+    "triton.jit": frozenset({"do_not_specialize", "do_not_specialize_on_alignment", "noinline"}),
+}
 DECORATORS = frozenset({"triton.jit", "gluon.jit", "triton.autotune"})
 
 # What a Triton function may call besides its own module's functions and anything of the language's own modules.

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from autocomp.errors import KernelError
 from autocomp.targets.triton.language import allowed
-from autocomp.targets.triton.language.module import ENTRY, Module, decorators, dotted, parameters, place_of
+from autocomp.targets.triton.language.module import ENTRY, OPTIONS, Module, decorators, dotted, parameters, place_of
 
 _STATEMENTS = (
     ast.Assign,
@@ -120,6 +120,7 @@ class _Checker:
             self._imported[name.asname or name.name] = f"{node.module}.{name.name}"
 
     def _constant(self, node: ast.Assign | ast.AnnAssign) -> None:
+        self._annotation(node.annotation if isinstance(node, ast.AnnAssign) else None)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         value = node.value
         if len(targets) != 1 or not isinstance(targets[0], ast.Name) or value is None:
@@ -150,22 +151,34 @@ class _Checker:
                 self._decorator_arguments(decorator)
         if node.args.vararg or node.args.kwarg:
             self._refuse(node, "parameters must be named")
+        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        for annotation in (node.returns, *(argument.annotation for argument in arguments)):
+            self._annotation(annotation)
         for default in (*node.args.defaults, *node.args.kw_defaults):
             number = default.operand if isinstance(default, ast.UnaryOp) else default
             if number is not None and not isinstance(number, ast.Constant):
                 self._refuse(number, "a default must be a constant: no state may outlive a call")
+
+    def _annotation(self, annotation: ast.expr | None) -> None:
+        """Annotations are evaluated when the module is imported."""
+        parts = [] if annotation is None else list(ast.walk(annotation))
+        plain = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Tuple, ast.BinOp, ast.BitOr)
+        for part in parts:
+            if not isinstance(part, (*plain, ast.expr_context)):
+                self._refuse(part, f"{_words(part)} in an annotation: importing a module must not run anything")
 
     def _decorator_arguments(self, decorator: ast.Call) -> None:
         for node in ast.walk(decorator):
             fine = (ast.Call, ast.keyword, ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Name, ast.Attribute)
             if not isinstance(node, (*fine, ast.expr_context, ast.UnaryOp, ast.unaryop)):
                 self._refuse(decorator, f"{_words(node)} in a decorator is not allowed")
-            if isinstance(node, ast.Call) and dotted(node.func) not in (
-                "triton.autotune",
-                "triton.Config",
-                "triton.jit",
-            ):
-                self._refuse(node, f"call of {ast.unparse(node.func)!r} in a decorator is not allowed")
+            if isinstance(node, ast.Call):
+                known = allowed.IN_DECORATORS.get(dotted(node.func))
+                if known is None:
+                    self._refuse(node, f"call of {ast.unparse(node.func)!r} in a decorator is not allowed")
+                for keyword in node.keywords:
+                    if keyword.arg not in known:
+                        self._refuse(keyword.value, f"{keyword.arg!r} in a decorator is not allowed", _listed(known))
 
     # --- functions on the host -----------------------------------------------------------------------------------
 
@@ -206,6 +219,7 @@ class _Checker:
         if isinstance(node.func, ast.Subscript):
             kernel = node.func.value
             if isinstance(kernel, ast.Name) and kernel.id in self._module.kernels:
+                self._options(node, self._module.kernels[kernel.id])
                 return
             self._refuse(node, f"{ast.unparse(node.func)!r} is not a launch of one of the module's Triton functions")
         name = dotted(node.func)
@@ -226,6 +240,15 @@ class _Checker:
         if not self._computes and (method or name) in allowed.COMPUTING:
             why += " (`host: compute` in the workload lets it)"
         self._refuse(node, f"call of {called!r} on the host: {why}", _listed(allowed.HOST_FUNCTIONS))
+
+    def _options(self, launch: ast.Call, kernel: ast.FunctionDef) -> None:
+        """A launch names parameters of its kernel, and options that bring no code from elsewhere."""
+        known = {*parameters(kernel), *OPTIONS}
+        for keyword in launch.keywords:
+            if keyword.arg not in known:
+                given = f"**{ast.unparse(keyword.value)}" if keyword.arg is None else repr(keyword.arg)
+                hint = f"{_listed(OPTIONS)}, and its parameters"
+                self._refuse(keyword.value, f"{given} is not an option of the launch of {kernel.name!r}", hint)
 
     def _host_attribute(self, node: ast.Attribute) -> None:
         name = dotted(node)

@@ -10,7 +10,9 @@ from functools import cached_property
 from autocomp.errors import KernelError, Place
 
 ENTRY = "solution"
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl")  # of a launch, not of the function
+OPTIONS = (  # of a launch, not of the function
+    *("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl", "launch_cooperative_grid", "enable_fp_fusion"),
+)
 MAX_CHARACTERS = 200_000
 MAX_DEPTH = 100  # of nested expressions and statements
 GLUON = "gluon.jit"
