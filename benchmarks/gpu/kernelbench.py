@@ -22,6 +22,7 @@ from autocomp.errors import NotApplicable
 from autocomp.targets.evaluation import PHASES, PROVE, SCREEN
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
+from autocomp.targets.triton.evaluator import task_of
 from autocomp.targets.triton.worker.compare import PART
 from autocomp.workload import Workload
 
@@ -85,6 +86,8 @@ def run_problem(folder: Path, problem: str, evaluations: int) -> None:
 
 def _measured(problem: str, folder: Path, candidates: int, document: dict[str, Any]) -> None:
     """The starting kernel and the first rewrites that the rules offer for it: the fastest that passes all stages."""
+    from autocomp.targets.triton.worker.cases import Task, bytes_of
+    from autocomp.targets.triton.worker.drawn import own_case
     from autocomp.targets.triton.worker.turns import Turns
 
     workload = load_workload(f"kernelbench:{problem}", trust=True)
@@ -105,7 +108,8 @@ def _measured(problem: str, folder: Path, candidates: int, document: dict[str, A
         file = folder / f"{problem.replace('/', '_')}.py"
         file.write_text(kernel, encoding="utf-8")
         document |= {"judged_us": value, "evaluations": len(kernels), "stage": "beside"}
-        with Turns("cuda:0").beside_others():
+        task = Task.of(task_of(workload))
+        with Turns("cuda:0").room(sum(bytes_of(task, own_case(task)))):  # no less than for a judgement
             document |= _beside(str(workload.reference_text), file)
         document["stage"] = "done"
         return

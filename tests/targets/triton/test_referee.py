@@ -7,6 +7,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -38,6 +39,17 @@ def test_a_right_kernel_passes_all_stages_and_is_timed() -> None:
         (name, "passed") for name in ("compile", "smoke", "timing", "sizes", "values", "determinism")
     ]
     assert found["measurement"]["value"] == pytest.approx(5.0)
+
+
+def test_a_kernel_must_be_as_fast_on_inputs_that_it_has_not_seen() -> None:
+    from autocomp.targets.triton.worker.unseen import faster_on_seen
+
+    slow, mixed = iter([90.0, 80.0, 95.0]), iter([90.0, 52.0])
+    assert faster_on_seen(50.0, lambda: next(mixed)) is None
+    assert "50.0 us on inputs that it had seen, 80.0 us on others" in (faster_on_seen(50.0, lambda: next(slow)) or "")
+    with mock.patch("autocomp.targets.triton.worker.referee.faster_on_seen", lambda usual, once: f"{once():.1f} us"):
+        timing = judge(start(), ("screen",))["stages"][-1]
+    assert (timing["stage"], timing["status"], timing["message"]) == ("timing", "failed", "5.0 us")
 
 
 def test_kernels_are_measured_side_by_side() -> None:

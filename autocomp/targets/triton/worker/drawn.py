@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,11 @@ class Drawn:
     def results(self) -> list[torch.Tensor]:
         return [shared.tensor for shared in self.tensors[-len(self.outputs) :]]
 
+    def forget(self) -> None:
+        """Free what the tensors are compared with."""
+        self.pristine.clear()
+        self.expected.clear()
+
     def fault(self) -> str | None:
         """The fault found after a run, or None."""
         for shared, before in zip(self.tensors, self.pristine, strict=False):
@@ -54,12 +60,20 @@ class Drawn:
         return None
 
 
-def draw(device: str, task: Task, case: Case, seed: int, arena: Arena, truncates: bool) -> Drawn:
+def draw(
+    device: str,
+    task: Task,
+    case: Case,
+    seed: int,
+    arena: Arena,
+    truncates: bool,
+    within: Sequence[SharedTensor] = (),
+) -> Drawn:
     """Tensors of a case with inputs drawn from a seed, and the exact results. `truncates` where conversions to bfloat16
-    do, as those of Triton's interpreter."""
+    do, as those of Triton's interpreter. Tensors of an earlier draw are taken anew if they are given as `within`."""
     described = operands(task, case)
     generator = torch.Generator(device).manual_seed(seed)
-    tensors = [arena.tensor(operand.shape, operand.dtype) for operand in described]
+    tensors = list(within) or [arena.tensor(operand.shape, operand.dtype) for operand in described]
     given, pristine = {}, []
     own = custom_operation(task.custom).draw(case.kind, seed, device) if task.custom else None
     for operand, shared in zip(described, tensors, strict=True):

@@ -25,9 +25,10 @@ from autocomp.targets.triton.worker.drawn import Drawn, draw, is_large, own_case
 from autocomp.targets.triton.worker.memory import Arena, SharedTensor
 from autocomp.targets.triton.worker.process import CandidateProcess, Failed
 from autocomp.targets.triton.worker.sanitizer import accesses
-from autocomp.targets.triton.worker.statistics import summarise
+from autocomp.targets.triton.worker.statistics import measured, summarise
 from autocomp.targets.triton.worker.timing import device_state
 from autocomp.targets.triton.worker.turns import Turns
+from autocomp.targets.triton.worker.unseen import faster_on_seen
 from autocomp.workload.tensor import Expected
 
 COMPILE_SECONDS = 60.0
@@ -114,7 +115,7 @@ class Referee:
         finally:
             for judgement in judgements:
                 judgement.close()
-        return [None if i in failed or not s else _measurement(s) for i, s in enumerate(samples)]
+        return [None if i in failed or not s else measured(s) for i, s in enumerate(samples)]
 
     @property
     def turns(self) -> Turns:
@@ -125,9 +126,9 @@ class Referee:
         shares = self.device.startswith("cuda")
         return self.turns.room(sum(bytes_of(task, own_case(task)))) if shares else nullcontext()
 
-    def draw(self, task: Task, case: Case, seed: int, arena: Arena) -> Drawn:
-        """Tensors of a case with inputs drawn from a seed, and the exact results."""
-        return draw(self.device, task, case, seed, arena, truncates=not self.has_device)
+    def draw(self, task: Task, case: Case, seed: int, arena: Arena, within: Sequence[SharedTensor] = ()) -> Drawn:
+        """Tensors of a case with inputs drawn from a seed, and the exact results; `within` those of an earlier draw."""
+        return draw(self.device, task, case, seed, arena, not self.has_device, within)
 
 
 class _Judgement:
@@ -316,9 +317,12 @@ class _Judgement:
         with self._referee.turns.alone():
             answer = self.time(fewest=effort.fewest, repeats=effort.repeats, warm=True)
             state = device_state()
+            fault = faster_on_seen(summarise(answer["samples"]).median, self._time_unseen)
+            if fault:
+                raise Failed(fault)
         if is_large(self._task):
             self._timed, self._log, self._positions = [], None, None  # later stages draw their own
-        return {**_measurement(answer["samples"]), "state": state, "warm_batches": answer["warm_batches"]}
+        return {**measured(answer["samples"]), "state": state, "warm_batches": answer["warm_batches"]}
 
     def time(self, fewest: int, repeats: int, warm: bool) -> dict[str, Any]:
         """Time the kernel and compare what the timed runs gave."""
@@ -342,6 +346,20 @@ class _Judgement:
         )
         self._check_timed(len(answer["samples"]))
         return answer
+
+    def _time_unseen(self) -> float:
+        """Microseconds of one run on inputs drawn anew, in the place of the last ones."""
+        last = len(self._timed) - 1
+        self._timed[last].forget()
+        arena, within = self.arena, self._timed[last].tensors
+        drawn = self._timed[last] = self._referee.draw(self._task, self._own, self._next_seed(), arena, within)
+        self._synchronise()
+        once = {"fewest": 1, "repeats": 1, "seconds": 0.0, "precision": 1.0, "outputs": len(drawn.outputs)}
+        answer = self.process.time([f"set{last}"], self._referee.effort.run_seconds * 3, unseen=True, **once)
+        fault = drawn.fault()
+        if fault:
+            raise Failed(f"after a timed run on inputs that it had not seen: {fault}")
+        return float(answer["samples"][0])
 
     def _share_timed(self, repeats: int) -> None:
         while len(self._timed) < (1 if is_large(self._task) else SETS):
@@ -379,8 +397,3 @@ class _Judgement:
 
 
 START = 60.0  # seconds to open shared memory, which makes the device's context
-
-
-def _measurement(samples: Sequence[float]) -> dict[str, Any]:
-    summary = summarise(samples)
-    return {"value": summary.median, "spread": summary.spread, "samples": [round(s, 3) for s in samples]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
+from typing import Any
 
 CONFIDENCE = 0.95
 
@@ -28,6 +29,12 @@ def summarise(samples: Sequence[float]) -> Summary:
     rank = _rank(count)
     low, high = ordered[rank], ordered[count - 1 - rank]
     return Summary(middle, max(high - middle, middle - low))
+
+
+def measured(samples: Sequence[float]) -> dict[str, Any]:
+    """A measurement as a message has it."""
+    summary = summarise(samples)
+    return {"value": summary.median, "spread": summary.spread, "samples": [round(sample, 3) for sample in samples]}
 
 
 def stable(batches: Sequence[float], within: float) -> bool:

@@ -35,7 +35,9 @@ def time_kernel(
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=log.device)
     clock = Clock(call, outputs, flush)
     warm = 0
-    if request.get("warm", True):
+    if request.get("unseen", False):
+        clock.launch_seconds = LONGEST_LAUNCH  # to measure it, the kernel would have to see the inputs
+    elif request.get("warm", True):
         warm = clock.warm_up(sets)
     else:
         clock.watch_launches(sets[0])

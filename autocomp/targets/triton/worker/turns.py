@@ -28,10 +28,6 @@ class Turns:
         """Have the device alone."""
         return self._lock("turn")
 
-    def beside_others(self) -> AbstractContextManager[object]:
-        """Be the only process that uses the memory which judgements leave."""
-        return self._lock("rest")
-
     @contextmanager
     def room(self, size: int) -> Iterator[None]:
         """Have the memory for a judgement whose inputs and outputs have `size` bytes. The memory is divided into slots.
