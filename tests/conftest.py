@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from autocomp.collector import collect_rarely
+from autocomp.process import prepare
 from autocomp.search import executors
 from autocomp.search.executors.local import IMPORTED_ONCE
 from autocomp.targets import registry
-from autocomp.targets.simulator.rules import given
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,7 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """The workers of all tests are forked from one server, which imports what most of them need. Many tests search for
     the same small kernels, about which more is remembered than a search of large ones has room for."""
-    collect_rarely()
+    prepare()  # before test modules load NumPy
+    from autocomp.targets.simulator.rules import given
+
     given._facts = lru_cache(maxsize=64)(given._facts.__wrapped__)
     IMPORTED_ONCE.append("autocomp.targets.simulator.target")
 

@@ -8,11 +8,12 @@ import sys
 
 def main() -> None:
     """Entry point of the `autocomp` command."""
+    from autocomp.process import prepare
+
+    prepare()
     from autocomp.cli.entry import autocomp
-    from autocomp.collector import collect_rarely
 
     accept_all_text()
-    collect_rarely()
     autocomp(prog_name="autocomp")
 
 

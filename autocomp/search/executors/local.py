@@ -16,7 +16,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import Any
 
-from autocomp.collector import collect_rarely
+from autocomp.process import prepare
 from autocomp.search.executors.protocol import Target, call_pickled
 
 IMPORTED_ONCE = ["__main__", "autocomp.search.targets"]
@@ -131,7 +131,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 def _start_worker(watched: Connection) -> None:
     """Leave Ctrl-C to the main process, and end with it: workers of a killed pool would wait for work for ever."""
     os.environ.update({**ONE_THREAD, **os.environ})  # where no server was there to fork it
-    collect_rarely()
+    prepare()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
 

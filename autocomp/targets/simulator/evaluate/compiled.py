@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.workload import Workload
 from autocomp.workload.inputs import Array
 from autocomp.workload.model import Arrays
+
+_KEPT = 16  # compiled kernels: a candidate is screened and then proved, the routine measured in every condition
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,29 @@ class CompiledKernel:
 def compile_kernel(
     text: str, workload: Workload, accelerator: Accelerator, tables: MachineTables, source_name: str
 ) -> CompiledKernel:
-    """Raises KernelError if the kernel does not parse or check."""
-    tree = kernel.parse(text, source_name, {**accelerator.all_constants, **workload.constants})
+    """Compiled once for a text that was compiled a little earlier. Raises KernelError if the kernel does not parse or
+    check."""
+    problem = (workload.host, workload.tensors, repr(sorted(workload.constants.items())))
+    return _compiled(_Given(text, source_name, accelerator.digest, problem, workload, accelerator, tables))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """`machine` is the digest of the accelerator, `problem` all that compiling sees of the workload."""
+
+    text: str
+    source_name: str
+    machine: str
+    problem: tuple[object, ...]
+    workload: Workload = field(compare=False)
+    accelerator: Accelerator = field(compare=False)
+    tables: MachineTables = field(compare=False)
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled(given: _Given) -> CompiledKernel:
+    workload, accelerator = given.workload, given.accelerator
+    tree = kernel.parse(given.text, given.source_name, {**accelerator.all_constants, **workload.constants})
     checked = kernel.check(
         tree,
         accelerator,
@@ -74,8 +98,8 @@ def compile_kernel(
     return CompiledKernel(
         tree=tree,
         workload=workload,
-        tables=tables,
-        program=kernel.link(checked.program, tables),
+        tables=given.tables,
+        program=kernel.link(checked.program, given.tables),
         names=tuple(parameter.name for parameter in checked.parameters),
         arrays=tuple(tensor for tensor in checked.program.tensors if not tensor.parameter),
         host_writes=bool({Code.Store, Code.HostCall} & set(checked.program.code[:, 0].tolist())),
