@@ -1,4 +1,4 @@
-"""How a process of ours runs: a command, a worker, a test run."""
+"""Settings of a process of ours: a command, a worker, a test run."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_it_is_written_as_c(adapted: Answer) -> None:
     assert "const int32_t *bias, int8_t *C, float scale);" in adapted.to_c("vendor.h")["kernels.h"]
 
 
-@pytest.mark.parametrize("scale", ["0.5", "1.0", "3.7e-4"])
+@pytest.mark.parametrize("scale", ["1.0", "3.7e-4", pytest.param("0.5", marks=pytest.mark.long)])
 def test_the_scale_is_an_argument_of_the_kernel(adapted: Answer, scale: str) -> None:
     other = workloads.parse(LAYER.replace("0.0123", scale), Path("layer.yaml"))
     answer = lookup_or_adapt(other, evaluations=2, keep=False)

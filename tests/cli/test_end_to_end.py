@@ -30,11 +30,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def environment(folder: Path) -> dict[str, str]:
+    return {"AUTOCOMP_SCHEDULES": str(folder / "store"), "AUTOCOMP_SHIPPED_SCHEDULES": "0"}
+
+
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "autocomp", *arguments],
         cwd=folder,
-        env={**os.environ, "AUTOCOMP_SCHEDULES": str(folder / "store"), "AUTOCOMP_SHIPPED_SCHEDULES": "0"},
+        env={**os.environ, **environment(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -42,10 +46,11 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def run(folder: Path, *arguments: str) -> Any:
-    process = start(folder, *arguments)
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return json.loads(output)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        done = CliRunner(env=environment(folder)).invoke(autocomp, arguments)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,13 @@ def test_what_cannot_be_timed_is_named(autocomp: Command, arguments: list[str], 
     assert (result.exit_code, message in result.stderr) == (code, True), result.output
 
 
-@pytest.mark.parametrize("machine", sorted(file.stem for file in data_dir("isa").glob("*.isa")))
+@pytest.mark.parametrize(
+    "machine",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name == "gemmini" else [])  # of several configurations
+        for name in sorted(file.stem for file in data_dir("isa").glob("*.isa"))
+    ],
+)
 def test_every_machine_that_ships_passes_its_check_in_all_configurations(autocomp: Command, machine: str) -> None:
     result = autocomp("isa", "check", machine)
     assert result.exit_code == 0, result.stderr

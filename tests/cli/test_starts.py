@@ -36,7 +36,7 @@ WORKLOAD = "operation: gemm\naccelerator: gemmini\ndims: {I: 32, J: 32, K: 32}\n
 def test_a_search_from_a_users_kernel_says_which_start_was_better(autocomp: Command, tmp_path: Path) -> None:
     (tmp_path / "mine.c").write_text(KERNEL)
     (tmp_path / "mine.yaml").write_text(f"{WORKLOAD}kernel: mine.c\n")
-    given = ("search", tmp_path / "mine.yaml", "--evaluations", 8, "--workers", 1, "--reuse", 0)
+    given = ("search", tmp_path / "mine.yaml", "--evaluations", 4, "--workers", 1, "--reuse", 0)
     result = autocomp(*given, "--json", "--run-dir", tmp_path / "run")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)

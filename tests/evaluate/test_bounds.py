@@ -19,9 +19,10 @@ from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import parse
 
 
-def test_no_schedule_that_ships_beats_the_bound() -> None:
-    found = all_schedules(print, [data_dir("schedules")])
-    assert found
+@pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
+def test_no_schedule_that_ships_beats_the_bound(step: int) -> None:
+    found = all_schedules(print, [data_dir("schedules")])[::step]
+    assert len(found) > 15
     targets: dict[str, Target] = {}
     for one in found:
         record = record_at(one)

@@ -41,7 +41,7 @@ def copying(tmp_path_factory: pytest.TempPathFactory) -> SimulatorEvaluator:
     return evaluator(parse(COPY, folder / "copy.yaml"))
 
 
-@pytest.mark.parametrize("name", PIPELINE)
+@pytest.mark.parametrize("name", [PIPELINE[0], *(pytest.param(name, marks=pytest.mark.long) for name in PIPELINE[1:])])
 def test_every_fence_of_a_kernel_that_mixes_host_and_accelerator_is_needed(name: str) -> None:
     workload = load(name)
     judge = evaluator(workload)

@@ -141,8 +141,11 @@ def test_the_dispatch_falls_back_on_a_kernel_of_any_size_and_stride(accelerator:
     ("accelerator", "options", "refused"),
     [
         ("gemmini", "stride: 2\npadding: 1\nbias: row\nscale: 0.05", "S > 1048576 || H + 2 < 1 * (R - 1) + 1 || "),
-        ("gemmini", "pool: {size: 2, stride: 2}", "S > 1048576 || S != R || H + "),
-        ("gemmini", "groups: 4\npadding: 1", "S > 1048576 || C % 4 != 0 || K % 4 != 0 || H + "),
+        pytest.param("gemmini", "pool: {size: 2, stride: 2}", "S > 1048576 || S != R || H + ", marks=pytest.mark.long),
+        pytest.param(
+            *("gemmini", "groups: 4\npadding: 1", "S > 1048576 || C % 4 != 0 || K % 4 != 0 || H + "),
+            marks=pytest.mark.long,
+        ),
         ("tiny", "padding: 1\ndilation: 2", "C > 2147483647 / N / H / W || "),
     ],
     ids=["plain", "pooled", "grouped", "without a routine of the vendor's"],

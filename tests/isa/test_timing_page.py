@@ -22,6 +22,7 @@ from autocomp.workload import load, parse
 from autocomp.workload.model import Workload
 
 MACHINES = sorted(file.stem for file in data_dir("isa").glob("*.isa"))
+LARGE = ("neuroncore",)  # whose examples take as long as those of all others together
 
 
 def test_a_page_of_a_small_machine(golden) -> None:  # type: ignore[no-untyped-def]
@@ -90,7 +91,9 @@ def _problem(text: str, machine: str, operation: str) -> Workload:
     return parse(f"operation: {operation}\naccelerator: {machine}\ndims: {{{dims}}}\n{options}", Path("example.yaml"))
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in LARGE else []) for name in MACHINES]
+)
 def test_examples_are_right_and_fast(name: str) -> None:
     machine = isa.load(name, {}, ())
     for operation, text in examples(machine).items():

@@ -260,7 +260,10 @@ def test_over_http_on_this_computer(tmp_path: Path) -> None:
 
 
 def _wait_for(port: int, process: subprocess.Popen[str]) -> None:
-    """Until somebody listens; connections are refused before."""
+    """Until somebody listens: soon after the server says where it will, and connections are refused before."""
+    assert process.stderr is not None
+    while str(port) not in process.stderr.readline() and process.poll() is None:
+        pass
     while process.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port)).close()

@@ -18,7 +18,7 @@ from autocomp.schedules.store import Store
 from autocomp.search.session import starting_kernel
 from autocomp.targets.registry import load_target
 
-SMALL = "accelerator: gemmini\noperation: gemm\ndims: {I: 48, J: 48, K: 48}\n"
+SMALL = "accelerator: gemmini\noperation: gemm\ndims: {I: 32, J: 32, K: 32}\n"
 
 
 def ignore(message: str) -> None:

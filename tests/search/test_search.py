@@ -154,7 +154,7 @@ def test_faults_of_agents_and_evaluator_are_counted_not_fatal(toy: Toy) -> None:
 
 def test_a_kernel_that_kills_its_worker_is_counted_and_the_rest_goes_on(toy: Toy) -> None:
     toy = Toy(toy.folder, toy.options, words=("crash", "tile", "hoist"), executor=lambda: ProcessExecutor(2))
-    result = toy.with_options(max_steps=4, dropout=0.0).run()
+    result = toy.with_options(max_steps=2, dropout=0.0).run()
     assert result.history.outcomes()["worker lost"] >= 1
     assert result.best.value == cycles_of("naive tile hoist")
 

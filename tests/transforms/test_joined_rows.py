@@ -63,7 +63,7 @@ def test_the_best_schedule_joins_rows_of_an_image_and_is_right(given: Mapping[st
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["taps share rows", "each tap has rows of its own"])
-@pytest.mark.parametrize("rows", [1, 2, 4, 6])
+@pytest.mark.parametrize("rows", [4, *(pytest.param(rows, marks=pytest.mark.long) for rows in (1, 2, 6))])
 def test_tiles_of_any_number_of_rows_are_right(rows: int, shared: bool) -> None:
     """Six rows of results: tiles of four leave a short one."""
     workload = convolution(VTA)

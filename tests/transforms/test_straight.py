@@ -178,7 +178,8 @@ def test_what_was_written_since_is_loaded_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tinympc_control", "tinympc_forward", pytest.param("tinympc_backward", marks=pytest.mark.long)]
+    "name",
+    ["tinympc_control", *(pytest.param(f"tinympc_{part}", marks=pytest.mark.long) for part in ("forward", "backward"))],
 )
 def test_the_host_and_dram_leave_the_loop(name: str) -> None:
     facts = given_kernel(name)

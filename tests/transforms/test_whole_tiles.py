@@ -50,42 +50,31 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
 @pytest.mark.parametrize(
     ("given", "shape", "share"),
     [
-        (VTA, (64, 64, 128), 0.8),
-        (AMX, (64, 64, 128), 0.9),
-        (TPU, (64, 48, 64), 0.95),
-        (TPU, (40, 20, 28), 0.95),
-        (CUBE, (72, 64, 96), 0.5),
-        (BUFFERED, (72, 64, 96), 0.6),
-        (STATIONARY, (96, 40, 40), 0.5),
-        (STATIONARY, (72, 24, 24), 0.5),
-        (DRAINED, (64, 24, 24), 0.5),
-        (FLAGGED, (64, 24, 20), 0.5),
-        (KEPT, (32, 32, 128), 0.6),
-        (RVV, (16, 128, 32), 0.6),
-        (RVV, (9, 72, 17), 0.6),
-        ({**RVV, "bias": "row"}, (8, 160, 12), 0.6),
-        (OUTER, (32, 32, 24), 0.5),
-        (OUTER, (21, 27, 10), 0.7),
-        (FIXED, (32, 32, 32), 0.5),
-    ],
-    ids=[
-        "packed blocks and tokens",
-        "tile registers",
-        "a queue and a relay",
-        "two tiles of depth, the second a short one",
-        "a vector unit",
-        "a buffer before those of the factors",
-        "weights that move on in turn, by semaphores",
-        "an odd number of weights",
-        "weights in the array, results in a queue, strides in the front end",
-        "tokens by flags of commands, and products that read more than a short tile",
-        "sums that no operand names",
-        "vectors",
-        "short vectors",
-        "a bias",
-        "tiles that are stored row by row",
-        "a last tile of fewer rows",
-        "five units that pass tiles of one size on, by semaphores",
+        pytest.param(VTA, (64, 64, 128), 0.8, id="packed blocks and tokens"),
+        pytest.param(AMX, (64, 64, 128), 0.9, id="tile registers"),
+        pytest.param(TPU, (64, 48, 64), 0.95, id="a queue and a relay"),
+        pytest.param(TPU, (40, 20, 28), 0.95, id="two tiles of depth, the second a short one", marks=pytest.mark.long),
+        pytest.param(CUBE, (72, 64, 96), 0.5, id="a vector unit"),
+        pytest.param(BUFFERED, (72, 64, 96), 0.6, id="a buffer before those of the factors", marks=pytest.mark.long),
+        pytest.param(STATIONARY, (96, 40, 40), 0.5, id="weights that move on in turn, by semaphores"),
+        pytest.param(STATIONARY, (72, 24, 24), 0.5, id="an odd number of weights", marks=pytest.mark.long),
+        pytest.param(
+            DRAINED,
+            (64, 24, 24),
+            0.5,
+            id="weights in the array, results in a queue, strides in the front end",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            FLAGGED, (64, 24, 20), 0.5, id="tokens by flags of commands, and products that read more than a short tile"
+        ),
+        pytest.param(KEPT, (32, 32, 128), 0.6, id="sums that no operand names"),
+        pytest.param(RVV, (16, 128, 32), 0.6, id="vectors"),
+        pytest.param(RVV, (9, 72, 17), 0.6, id="short vectors", marks=pytest.mark.long),
+        pytest.param({**RVV, "bias": "row"}, (8, 160, 12), 0.6, id="a bias", marks=pytest.mark.long),
+        pytest.param(OUTER, (32, 32, 24), 0.5, id="tiles that are stored row by row"),
+        pytest.param(OUTER, (21, 27, 10), 0.7, id="a last tile of fewer rows", marks=pytest.mark.long),
+        pytest.param(FIXED, (32, 32, 32), 0.5, id="five units that pass tiles of one size on, by semaphores"),
     ],
 )
 def test_a_schedule_of_whole_tiles_is_right_and_faster(
@@ -152,13 +141,16 @@ def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
     [
         ({"accelerator": "vta", "layout": {"weights": "R S K/16 C/16 K%16 C%16"}}, 0.4),
         ({**AMX, "layout": {"weights": "R S C/4 K C%4"}}, 0.9),
-        (TPU, 0.8),
-        ({"accelerator": "neuroncore", "dtype": "bfloat16", "layout": {"inp": "N C H W"}}, 0.7),
+        pytest.param(TPU, 0.8, marks=pytest.mark.long),
+        pytest.param(
+            {"accelerator": "neuroncore", "dtype": "bfloat16", "layout": {"inp": "N C H W"}},
+            0.7,
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["packed blocks and tokens", "tile registers", "a queue and a relay", "rows of the result along local rows"],
 )
 def test_convolutions_of_whole_tiles_are_scheduled(given: Mapping[str, Any], share: float) -> None:
-    """4 s together."""
     dims = {"N": 1, "H": 6, "W": 6, "C": 32, "K": 32, "R": 3, "S": 3}
     workload = parse(yaml.safe_dump({"operation": "conv2d", "dims": dims, **given}), Path("conv.yaml"))
     accelerator = isa.load(workload.accelerator, workload.overrides)
