@@ -194,7 +194,9 @@ def _tiles(leaves: Tasks, computation: Contraction) -> Iterator[Mapping[str, int
 
 
 def _sizes(tiles: int, most: int) -> list[int]:
-    """Sizes of a block along a dimension: equal parts of it, and powers of two."""
+    """Sizes of a block along a dimension: all of few tiles; else equal parts of it, and powers of two."""
+    if tiles <= _SIZES:
+        return [*range(1, min(tiles, most) + 1)]
     parts = {ceil(tiles / n) for n in range(1, tiles + 1)} | {1, 2, 4, 8, 16}
     fitting = sorted(size for size in parts if size <= min(tiles, most))
     if len(fitting) <= _SIZES:
