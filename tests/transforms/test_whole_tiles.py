@@ -68,7 +68,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         pytest.param(
             FLAGGED, (64, 24, 20), 0.5, id="tokens by flags of commands, and products that read more than a short tile"
         ),
-        pytest.param(KEPT, (32, 32, 128), 0.6, id="sums that no operand names"),
+        pytest.param(KEPT, (32, 32, 128), 0.6, id="sums that no operand names, and units that fences order"),
         pytest.param(RVV, (16, 128, 32), 0.6, id="vectors"),
         pytest.param(RVV, (9, 72, 17), 0.6, id="short vectors", marks=pytest.mark.long),
         pytest.param({**RVV, "bias": "row"}, (8, 160, 12), 0.6, id="a bias", marks=pytest.mark.long),

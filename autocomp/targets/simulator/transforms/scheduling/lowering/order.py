@@ -1,7 +1,7 @@
 """Order between units, on machines that leave it to programs.
 
 A signal of one unit and the wait of another, side by side, hold the later commands of the second until the earlier ones
-of the first are complete.
+of the first are complete. Where units have no such calls, a fence in place of the wait holds all units.
 """
 
 from __future__ import annotations
@@ -36,10 +36,13 @@ class Order:
         return bool(schedule.deferred and schedule.ahead and schedule.lead) and not self.is_needed
 
     def between(self, first: str | None, later: str | None) -> list[str]:
-        """Calls that make what the unit `later` does from here on wait for what the unit `first` did so far."""
+        """The two calls that make what the unit `later` does from here on wait for what the unit `first` did so far.
+        The first one is empty where a fence does it."""
         if not self.is_needed or first == later or first is None or later is None:
             return []
         signals, waits = self._calls("signal", first), self._calls("wait", later)
+        if not signals or not waits:
+            return ["", self._fence(f"the unit {later} has no wait for a signal of the unit {first}")]
         number = self._number((first, later), [n for n in signals if n in waits])
         return [signals[number], waits[number]]
 
@@ -51,9 +54,14 @@ class Order:
             if instruction.unit == unit:
                 for number, operands in _of_role(self.accelerator, instruction, role):
                     calls.setdefault(number, str(spelled(self.accelerator, instruction, operands)))
-        if not calls:
-            raise NotApplicable(f"the unit {unit} has no {role} that orders it against another unit")
         return calls
+
+    def _fence(self, missing: str) -> str:
+        """The call that waits for all units. Raises NotApplicable, with what is missing, on a machine without."""
+        for instruction in self.accelerator.instructions:
+            if instruction.words.get("role") == "fence" and not instruction.parameters:
+                return str(spelled(self.accelerator, instruction, {}))
+        raise NotApplicable(f"{missing}, and the machine no fence")
 
     def _number(self, pair: tuple[str, str], numbers: Sequence[int]) -> int:
         """The semaphore of a pair of units: the first one that is free, of those that both may name."""
