@@ -191,7 +191,9 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def command(server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs `autocomp` in a folder of its own; gives the exit code, stdout and stderr."""
+    """Runs `autocomp` in a folder of its own; gives the exit code, stdout and stderr. What is found is not measured in
+    other conditions, which tests/search/test_conditions.py is about."""
+    monkeypatch.setattr(SimulatorTarget, "conditions", lambda target: {})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedules"))

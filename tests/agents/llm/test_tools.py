@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from autocomp.agents.llm import Client, Message
 from autocomp.agents.llm.endpoints.forms.chat import parse_completion, parse_stream
 from autocomp.agents.llm.endpoints.forms.message import ToolCall
@@ -93,30 +91,30 @@ def test_the_prompt_holds_the_language_the_machine_the_task_and_the_kernel(
         assert part in server.requests[0].prompt
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
-    [
-        ("chekc", {}, "unknown tool 'chekc'; did you mean 'check'?"),
-        ("check", "{", "not JSON"),
-        ("check", "[" * 100_000, "not JSON"),
-        ("check", "[1]", "not an object"),
-        ("check", {}, "kernel: is missing"),
-        ("explain", {"kernel": 0, "line": "the third"}, "line: expected a valid integer"),
-        ("explain", {"kernel": 0, "lines": 3, "line": 3}, "lines: unknown key; did you mean 'line'?"),
-        ("explain", {"kernel": 0, "line": 1}, "line 1 issues no commands"),
-        ("evaluate", {"kernel": 99, "idea": ""}, "no kernel has the number 99"),
-        ("check", {"kernel": "void solution("}, "error: "),
-        ("transform", {"kernel": 0, "name": "magic", "parameters": {}}, "magic"),
-    ],
+IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
+    ("chekc", {}, "unknown tool 'chekc'; did you mean 'check'?"),
+    ("check", "{", "not JSON"),
+    ("check", "[" * 100_000, "not JSON"),
+    ("check", "[1]", "not an object"),
+    ("check", {}, "kernel: is missing"),
+    ("explain", {"kernel": 0, "line": "the third"}, "line: expected a valid integer"),
+    ("explain", {"kernel": 0, "lines": 3, "line": 3}, "lines: unknown key; did you mean 'line'?"),
+    ("explain", {"kernel": 0, "line": 1}, "line 1 issues no commands"),
+    ("evaluate", {"kernel": 99, "idea": ""}, "no kernel has the number 99"),
+    ("check", {"kernel": "void solution("}, "error: "),
+    ("transform", {"kernel": 0, "name": "magic", "parameters": {}}, "magic"),
 )
-def test_a_call_that_cannot_be_made_is_told_why(
-    command: Run, server: ScriptedServer, name: str, arguments: Any, expected: str
-) -> None:
-    server.script(calling((name, arguments)), calling(("submit", {})))
+
+
+def test_a_call_that_cannot_be_made_is_told_why(command: Run, server: ScriptedServer) -> None:
+    calls = [(name, arguments) for name, arguments, _ in IMPOSSIBLE]
+    server.script(*map(calling, calls), calling(("submit", {})))
     result = play(command, server)
-    (said,) = answers(server.requests[1])
-    assert said.startswith("error: ")
-    assert expected in said
+    said = answers(server.requests[-1])
+    assert len(said) == len(IMPOSSIBLE)
+    for answer, (_, _, expected) in zip(said, IMPOSSIBLE, strict=True):
+        assert answer.startswith("error: ")
+        assert expected in answer
     assert result["evaluations"] == 1
 
 
