@@ -39,8 +39,9 @@ def test_all_mistakes_are_marked_where_they_are() -> None:
         assert "did you mean 'lode'?" in mistake.message
 
 
-def test_a_file_that_ends_too_early_has_a_mistake_and_no_traceback() -> None:
-    for end in range(0, len(TINY), 97):
+@pytest.mark.parametrize("step", [397, pytest.param(97, marks=pytest.mark.long)])
+def test_a_file_that_ends_too_early_has_a_mistake_and_no_traceback(step: int) -> None:
+    for end in range(0, len(TINY), step):
         description = Description("tiny.isa")
         assert description.update(TINY[:end])
         description.hover(0, 0)

@@ -38,7 +38,7 @@ def naive(own_folders: None) -> Path:
 
 
 def renew(*arguments: str) -> tuple[int, list[dict[str, object]]]:
-    result = CliRunner().invoke(autocomp, ["schedules", "renew", "--evaluations", "6", "--json", *arguments])
+    result = CliRunner().invoke(autocomp, ["schedules", "renew", "--evaluations", "3", "--json", *arguments])
     return result.exit_code, json.loads(result.stdout)
 
 

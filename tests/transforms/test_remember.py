@@ -71,7 +71,7 @@ def test_expressions_fold_by_the_bounds_at_hand(scopes: list[dict[str, Interval]
         assert simplify(shared, ranges) == simplify(kernel.parse(text).entry.body.statements[0], ranges)
 
 
-@pytest.mark.parametrize("shape", [(35, 23, 41), (32, 48, 16)])
+@pytest.mark.parametrize("shape", [(32, 48, 16), pytest.param((50, 23, 41), marks=pytest.mark.long)])
 def test_versions_that_share_their_nodes_become_what_they_become_alone(shape: tuple[int, int, int]) -> None:
     shared = naive(*shape)
     text = kernel.print_kernel(shared.given)

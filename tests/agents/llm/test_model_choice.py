@@ -14,6 +14,7 @@ def _fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTOCOMP_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.long
 def test_choices_drawn_at_random_are_counted_and_carried_out() -> None:
     with drawn_at_random(1) as chance:
         outcome = search([chance], "tiny_gemm", evaluations=3, seed=1)

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from autocomp.targets import menu_file
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.menu import Menu
@@ -125,6 +127,7 @@ def test_options_that_the_menu_withholds_are_not_proposed() -> None:
     assert plans
 
 
+@pytest.mark.long
 def test_a_convolution_of_few_channels_is_scheduled_with_its_taps_merged() -> None:
     dims = "{N: 1, H: 8, W: 24, C: 3, K: 16, R: 5, S: 5}"
     text = f"operation: conv2d\naccelerator: gemmini\ndims: {dims}\nstride: 2\npadding: 2\nbias: row\n"

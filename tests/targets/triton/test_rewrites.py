@@ -18,7 +18,8 @@ from autocomp.workload.tensor import OPERATIONS
 from tests.targets.triton.workloads import SIZES, load
 
 NAMES = sorted(OPERATIONS)
-CHAINED = ["fused_mlp"]  # several kernels, of which one can join another
+CHAINED = ["fused_mlp"]  # several kernels, of which one can join another; its many routes take as long as all others
+JOINING = ("fuse_epilogue", "join_products", "finish_wave")
 PLAIN = [name for name in NAMES if name not in (*CHAINED, "layernorm", "sum")]  # enough for the other rewrites
 
 
@@ -46,7 +47,9 @@ def along(name: str, number: int) -> list[Module]:
     return modules
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in CHAINED else []) for name in NAMES]
+)
 def test_a_route_gives_another_kernel_of_the_language(name: str) -> None:
     tensors = [tensor.name for tensor in load(name).tensors]
     kernels = [start(name)]
@@ -56,10 +59,13 @@ def test_a_route_gives_another_kernel_of_the_language(name: str) -> None:
     assert len({fingerprint(kernel) for kernel in kernels}) == len(kernels)
 
 
-@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.name)
+@pytest.mark.parametrize(
+    "rewrite",
+    [pytest.param(one, id=one.name, marks=[pytest.mark.long] if one.name in JOINING else []) for one in REWRITES],
+)
 def test_a_rewrite_applies_somewhere_and_gives_the_language(rewrite: Rewrite) -> None:
     applies = 0
-    for name in CHAINED if rewrite.name in ("fuse_epilogue", "join_products", "finish_wave") else PLAIN:
+    for name in CHAINED if rewrite.name in JOINING else PLAIN:
         precise = rewrite.name == "product_precision"  # of float32 alone
         setting = Device().setting(load(name, **({"dtype": "float32"} if precise and name == "matmul" else {})))
         for module in stations(name, rewrite.name)[:: 1 if name in ("attention", *CHAINED) else 3]:
@@ -131,6 +137,7 @@ def test_a_product_that_is_read_back_is_made_in_the_same_loop() -> None:
         applied(joined, "join_products", {"kernel": "matmul_kernel", "producer": "matmul_kernel_gate_kernel_joined"})
 
 
+@pytest.mark.long
 def test_groups_of_warps_make_two_products_of_the_same_rows_as_one() -> None:
     text = stations("fused_mlp", "warp_groups")[-1].text
     kernel = text[text.index("def matmul_kernel_gate_kernel_joined_multiply") :].split("@gluon.jit")[0]
@@ -151,6 +158,7 @@ def test_a_wave_is_finished_once_and_by_tiles_that_tensor_cores_multiply() -> No
         applied(finished, "finish_wave", given)
 
 
+@pytest.mark.long
 def test_products_of_one_loop_share_the_width_of_a_tile() -> None:
     route = next(route for route in routes_of("fused_mlp") if "warp_groups" not in dict(route.steps))
     widths = [step[1]["values"]["BLOCK_N"] for step in route.steps if step[0] == "set_parameters"]
