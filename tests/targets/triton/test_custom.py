@@ -132,3 +132,46 @@ def test_a_function_of_tensors_is_an_operation(interpreter: TritonTarget, tmp_pa
     assert judge.evaluate(kernel, seed=1).failure is None
     coarse = kernel.replace("tl.exp(", "(1.0 + 0.01) * tl.exp(")
     assert judge.evaluate(coarse, seed=1).failure is not None
+
+
+@pytest.mark.parametrize(
+    ("result", "tensors"),
+    [
+        (
+            "torch.clamp((a.int() @ b.int().t()) // 16, -128, 127).to(torch.int8)",
+            {"a": ("int8", [37, 1500]), "b": ("int8", [19, 1500]), "out": ("int8", [37, 19])},
+        ),
+        ("a.amax(-1)", {"a": ("int8", [7, 33]), "out": ("int8", [7])}),
+        ("a.amin(0)", {"a": ("int8", [7, 33]), "out": ("int8", [33])}),
+        (
+            "torch.softmax((a - a.mean(-1, keepdim=True)) * b, -1)",
+            {"a": ("bfloat16", [5, 131]), "b": ("bfloat16", [131]), "out": ("bfloat16", [5, 131])},
+        ),
+        (
+            "torch.nn.functional.gelu(a @ b)",
+            {"a": ("bfloat16", [37, 51]), "b": ("bfloat16", [51, 19]), "out": ("bfloat16", [37, 19])},
+        ),
+    ],
+    ids=[
+        "product of bytes, rounded down",
+        "largest byte of a row",
+        "least of a column",
+        "weighted softmax",
+        "bfloat16",
+    ],
+)
+def test_functions_of_narrow_types_start_at_sizes_that_no_tile_divides(
+    interpreter: TritonTarget, tmp_path: Path, result: str, tensors: dict[str, tuple[str, list[int]]]
+) -> None:
+    inputs = ", ".join(name for name in tensors if name != "out")
+    (tmp_path / "own.py").write_text(f"import torch\n\n\ndef own({inputs}):\n    return {result}\n", encoding="utf-8")
+    described = [
+        {"name": name, "dtype": dtype, "shape": shape, "role": "output" if name == "out" else "input"}
+        | ({"range": [-127, 127]} if dtype == "int8" and name != "out" else {})
+        for name, (dtype, shape) in tensors.items()
+    ]
+    document = {"operation": "custom", "target": "triton", "reference": "own.py:own", "tensors": described}
+    (tmp_path / "own.yaml").write_text(json.dumps(document), encoding="utf-8")
+    workload = load_workload(tmp_path / "own.yaml", trust=True)
+    kernel = interpreter.starting_kernel(workload)
+    assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None

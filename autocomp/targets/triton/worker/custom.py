@@ -10,7 +10,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from autocomp.errors import ConfigError
-from autocomp.targets.triton.worker.cases import Kind
+from autocomp.targets.triton.worker.cases import IN_PLACE_OF, Kind
 from autocomp.targets.triton.worker.compare import PART
 from autocomp.targets.triton.worker.memory import TYPES
 from autocomp.targets.triton.worker.trace import Rounded, document, traced
@@ -191,7 +191,8 @@ class CustomOperation(Operation):
     dims = ()
 
     def operands(self, dims: Dims, dtype: str, options: OptionValues) -> tuple[Operand, ...]:
-        return self.tensors
+        """The tensors; those of a type that an interpreter replaces by `dtype` have that."""
+        return tuple(replace(t, dtype=dtype) if IN_PLACE_OF.get(t.dtype) == dtype else t for t in self.tensors)
 
     def edges(self, dims: Dims, options: OptionValues) -> tuple[Dims, ...]:
         return (dims,)

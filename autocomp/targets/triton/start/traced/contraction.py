@@ -13,6 +13,7 @@ from autocomp.targets.triton.start.traced.values import Coordinates, Scope, both
 FEWEST = 8  # columns of the result; with fewer of them a tile is mostly empty
 PRODUCTS = frozenset({"mm", "bmm"})
 COPY = "copy"  # a tensor in another order, in memory of its own
+CONVERSIONS = ("_to_copy", "convert_element_type")
 FILTERS = "filters"  # option of a convolution: the copy of its filters
 
 
@@ -114,6 +115,7 @@ class Tiles:
                 "(offs_n[:, None] < N) & (offs_m[None, :] < M)",
             )
         self.scope = Scope(graph, stored, names, result)
+        exact = not node.is_float and _of_bytes(graph, a) and _of_bytes(graph, b)
         raw = _lies(graph, a, stored) and _lies(graph, b, stored)
         loads = []
         for operand, place, mask, inner in (
@@ -124,12 +126,14 @@ class Tiles:
             body.outer, body.raw = None, raw
             value = body.value(operand.name, place)
             if not _lies(graph, operand, stored):
-                value = body.name("kept", f"tl.where({mask}, {value}, 0.0)")
+                kept = f"tl.where({mask}, {value}, 0).to(tl.int8)" if exact else f"tl.where({mask}, {value}, 0.0)"
+                value = body.name("kept", kept)
             loads.append((body, value))
         first = f"tl.trans({loads[0][1]})" if sizes.across else loads[0][1]
-        dot = f'tl.dot({first}, {loads[1][1]}, acc, input_precision="ieee")'
+        how = "out_dtype=tl.int32" if exact else 'input_precision="ieee"'
+        dot = f"tl.dot({first}, {loads[1][1]}, acc, {how})"
         self.loop = [
-            "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)",
+            f"acc = tl.zeros((BLOCK_M, BLOCK_N), dtype={'tl.int32' if exact else 'tl.float32'})",
             "for k in range(0, K, BLOCK_K):",
             "    offs_k = k + tl.arange(0, BLOCK_K)",
             *(f"    {line}" for body, _ in loads for line in body.lines),
@@ -158,6 +162,13 @@ class Tiles:
         value = self.scope.value(node.name, split(place, node.shape))
         target = f"tl.store({output}_ptr + {place.text(self.scope.names)}, {value}.to({output}_ptr.dtype.element_ty)"
         return [*self.scope.lines, f"{target}, mask={self.scope.mask})"]
+
+
+def _of_bytes(graph: Graph, node: Node) -> bool:
+    """True for integers that are bytes before they are converted: tensor cores multiply those, and add 32 bits."""
+    while node.op in (*VIEWS, *CONVERSIONS):
+        node = graph[node.args[0]]
+    return node.dtype == "int8"
 
 
 def _lies(graph: Graph, node: Node, stored: dict[str, str]) -> bool:

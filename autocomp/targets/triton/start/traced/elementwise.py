@@ -31,7 +31,14 @@ def tanh(x):
     size = -raised / (raised + 2)
     return tl.where(x < 0, -size, size)
 """
-HELPERS = {"expm1": (EXPM1,), "log1p": (LOG1P,), "tanh": (EXPM1, TANH)}
+FLOORED = """
+@triton.jit
+def floored(a, b):
+    whole = a // b
+    rest = a - whole * b
+    return whole - ((rest != 0) & ((rest < 0) != (b < 0))).to(tl.int32)
+"""  # Triton rounds quotients of integers to zero
+HELPERS = {"floored": (FLOORED,), "expm1": (EXPM1,), "log1p": (LOG1P,), "tanh": (EXPM1, TANH)}
 
 
 def _call(function: str) -> Template:
@@ -75,7 +82,7 @@ def _power(node: Node, x: Sequence[str]) -> str:
 def _divide(node: Node, x: Sequence[str]) -> str:
     mode = node.options.get("rounding_mode")
     if mode == "floor":
-        return f"tl.floor({x[0]} / {x[1]})" if node.is_float else f"({x[0]} // {x[1]})"
+        return f"tl.floor({x[0]} / {x[1]})" if node.is_float else f"floored({x[0]}, {x[1]})"
     return f"({x[0]} / {x[1]})"
 
 
@@ -109,7 +116,7 @@ TEMPLATES: dict[str, Template] = {
     "reciprocal": lambda node, x: f"(1.0 / {x[0]})",
     "rsqrt": lambda node, x: f"(1.0 / tl.sqrt({x[0]}))",
     "sigmoid": lambda node, x: f"(1.0 / (1.0 + tl.exp(-{x[0]})))",
-    "relu": lambda node, x: f"tl.where({x[0]} < 0, 0.0, {x[0]})",
+    "relu": lambda node, x: f"tl.where({x[0]} < 0, {'0.0' if node.is_float else '0'}, {x[0]})",
     "sign": lambda node, x: f"(({x[0]} > 0).to(tl.float32) - ({x[0]} < 0).to(tl.float32))",
     "isnan": lambda node, x: f"({x[0]} != {x[0]})",
     "isinf": lambda node, x: f'(tl.abs({x[0]}) == float("inf"))',
@@ -137,6 +144,9 @@ TEMPLATES: dict[str, Template] = {
     "logical_or": lambda node, x: f"(({x[0]} != 0) | ({x[1]} != 0))",
     "bitwise_and": _infix("&"),
     "bitwise_or": _infix("|"),
+    "bitwise_xor": _infix("^"),
+    "__lshift__": _infix("<<"),
+    "__rshift__": _infix(">>"),
     "where": lambda node, x: f"tl.where({x[0]}, {x[1]}, {x[2]})",
     "_to_copy": _cast,
     "convert_element_type": _cast,

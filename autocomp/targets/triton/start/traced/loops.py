@@ -28,6 +28,8 @@ NEUTRAL = {
     "cumsum": "0.0",
     "cumprod": "1.0",
 }
+LEAST, LARGEST = -(2**63), 2**63 - 1  # of integers, which are accumulated in 64 bits
+NEUTRAL_INTEGERS = NEUTRAL | {"sum": "0", "prod": "1", "amax": str(LEAST), "amin": str(LARGEST)}
 ACCUMULATORS = {"sum": "total", "prod": "product", "amax": "largest", "amin": "least", "any": "some", "all": "every"}
 UNROLLED = 32  # elements of a window up to which each gets instructions of its own, with constant places
 MULTIPLY = """
@@ -155,16 +157,31 @@ class Loops:
         place = self.space.place(self.outer, self.inner)
         if not self.rows:
             return body.value(source.name, place)
+        if not source.is_float and op in ("amax", "amin"):
+            wide = f"{body.value(source.name, place, '0')}.to(tl.int64)"
+            return body.name("kept", f"tl.where({mask}, {wide}, {NEUTRAL_INTEGERS[op]})")
         direct = source.name in body.stored
         other = NEUTRAL[op] if direct or not source.is_float else "0.0"
-        lowered = op == "sum" and source.op == "exp"  # exp(-inf) is neutral in a sum
+        lowered = op == "sum" and source.op == "exp" and self._falls(body, self.graph[source.args[0]])
         value = body.value(source.name, place, '-float("inf")' if lowered else other)
         if direct or lowered:
             return value
         return body.name("kept", f"tl.where({mask}, {value}, {NEUTRAL[op]})")
 
+    def _falls(self, body: Scope, node: Node) -> bool:
+        """True for what is -inf where elements loaded as -inf are: its exponential is neutral in a sum. That is an
+        element itself, less something of its row, or times something positive."""
+        while node.name not in body.stored:
+            other = node.args[1] if len(node.args) > 1 else None
+            of_row = isinstance(other, Ref) and self.graph[other].elements == self.space.results
+            positive = isinstance(other, (int, float)) and other > 0
+            if not ((node.op == "sub" and (of_row or positive)) or (node.op in ("mul", "div") and positive)):
+                return False
+            node = self.graph[node.args[0]]
+        return True
+
     def _accumulate(self, body: Scope, op: str, value: str, is_float: bool) -> str:
-        name = self._initial(ACCUMULATORS[op], NEUTRAL[op], is_float)
+        name = self._initial(ACCUMULATORS[op], (NEUTRAL if is_float else NEUTRAL_INTEGERS)[op], is_float)
         value = value if is_float else f"{value}.to(tl.int64)"
         whole = {
             "sum": f"tl.sum({value}, axis=0)",
@@ -202,9 +219,7 @@ class Loops:
         if is_float and self.rows:
             return self.scope.name(word, value)
         shape = "()" if self.rows else "(BLOCK,)"
-        filled = value if is_float else f"{value.split('.')[0]}, dtype=tl.int64"
-        filled = f"{filled}, dtype=tl.float32" if is_float else filled
-        return self.scope.name(word, f"tl.full({shape}, {filled})")
+        return self.scope.name(word, f"tl.full({shape}, {value}, dtype={'tl.float32' if is_float else 'tl.int64'})")
 
     def _loop(self, body: Scope) -> None:
         """The loop with a body's lines."""
