@@ -43,10 +43,10 @@ def pytest_configure() -> None:
     IMPORTED_ONCE.append("autocomp.targets.simulator.target")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The repeatable profile tries a third of a property's examples, always the same ones. `make check-long` tries all
     of them, and others each time."""
-    if settings.get_current_profile_name() != "ci":
+    if config.getoption("--hypothesis-profile") != "ci":  # not where hypothesis takes it by itself, as on a CI server
         return
     properties = {
         item.obj for item in items if isinstance(item, pytest.Function) and not item.get_closest_marker("rtl")
