@@ -120,6 +120,18 @@ def test_groups_that_do_not_fill_the_array_again_and_again_are_taken_by_equal_nu
     assert 20 * cycles(workload, scheduled) < cycles(workload, naive(workload))
 
 
+def test_groups_that_are_left_over_are_a_part_of_their_own_that_is_scheduled() -> None:
+    workload = depthwise(channels=35, size=8)
+    first, _ = transformation("block_diagonal").candidates(naive(workload))
+    assert first.parameters == TOGETHER[1]  # 3 passes of 16, 16 and 3 channels, in place of 7 of 5
+    part = {"block": {"p": 4}, "ahead": ["left", "right"], "deferred": True}
+    facts = apply(naive(workload), ("schedule", {"diagonal": first.parameters, "part": 1, **part}))
+    scheduled = apply(facts, ("schedule", {"part": 2, **part}))
+    assert [raised_of(scheduled, number).computation.extents["j"] for number in (1, 2)] == [16, 3]
+    assert all(raised_of(scheduled, number).given for number in (1, 2))
+    assert 20 * cycles(workload, scheduled) < cycles(workload, naive(workload))
+
+
 @pytest.mark.parametrize("count", [1, 17])
 def test_a_number_of_groups_that_does_not_fit_is_refused(count: int) -> None:
     with pytest.raises(NotApplicable, match=f"'groups' must be 2 to 16, and is {count}"):

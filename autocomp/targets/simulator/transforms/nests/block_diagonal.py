@@ -7,6 +7,9 @@ make one tile, and their weights are the blocks on the diagonal of one that is z
 The diagonal tiles are made in DRAM, in an array of the kernel that starts as zeros. Row c of the weights of all groups
 of a tile is moved in, one group to a local row, and out with a stride that puts each in its place. A fence orders these
 stores before the loads that take the tiles instead of the weights.
+
+Where the tiles do not divide the groups, those that are left over have a nest of their own, after a fence: so each part
+of the kernel has tiles of one size.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 )
 
 _ALL = 0
+_CLEARLY_FEWER = 0.75  # of the passes of another choice
 _SHARE = 4  # the tiles that are on their way to the diagonal take at most this part of their memory
 
 
@@ -72,8 +76,9 @@ class BlockDiagonal(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """Each loop around the contraction whose iterations are groups side by side. As many at once as fit; before
-        that, the largest number that divides them, since tiles of one size can be scheduled."""
+        """Each loop around the contraction whose iterations are groups side by side. As many at once as fit, or the
+        largest number that divides them: first the one with fewer passes of the array, if these are a quarter less.
+        Otherwise one nest is better than two."""
         proposals: list[Proposal] = []
         for item in (item for site in facts.contractions[:1] for item in site.loops):
             try:
@@ -81,7 +86,9 @@ class BlockDiagonal(Transformation):
             except NotApplicable:
                 continue
             equal = max(count for count in range(1, most + 1) if item.trips % count == 0)
-            for count in dict.fromkeys(count for count in (equal, most) if count > 1):
+            fewer = _CLEARLY_FEWER * item.trips / equal >= -(-item.trips // most)
+            order = (most, equal) if fewer else (equal, most)
+            for count in dict.fromkeys(count for count in order if count > 1):
                 reason = f"{count} groups share one pass of the array"
                 parameters = {"loop": item.variable, **({"groups": count} if count < most else {})}
                 proposals.append(Proposal(parameters, reason, present_cost(facts) * (1 - 1 / count)))
@@ -96,20 +103,20 @@ class BlockDiagonal(Transformation):
         facts = make_room(facts, {groups.buffers[1].low: groups.height}, groups.buffers[1].memory)
         groups = _groups(facts, variable, count)
         diagonal = fresh("diagonal", all_names(facts.kernel))
-        body = rewrite_statements(
-            facts.body, lambda statement, path: _together(facts, groups, diagonal, statement, path)
-        )
         *outer, _, columns = groups.array.extents
         tiles = replace(groups.array, name=diagonal, extents=(*outer, groups.height, columns))
         home = groups.home[0]
-        before, rest = body.statements[:home], body.statements[home:]
+        before, after = facts.body.statements[:home], facts.body.statements[home + 1 :]
+        whole, *left_over = [_nest(facts, part, diagonal) for part in groups.parts]
+        nests = (whole, *(statement for nest in left_over for statement in (_fence(facts), nest)))
         moving = _onto_diagonal(facts, groups, diagonal)
-        return with_body(facts.kernel, ast.Block((declaration(tiles), *before, *moving, *rest)))
+        return with_body(facts.kernel, ast.Block((declaration(tiles), *before, *moving, *nests, *after)))
 
 
 @dataclass(frozen=True)
 class _Groups:
-    """A loop over groups, the operands that it selects columns of, and the size of a group's weights."""
+    """A loop over groups from `first` on, the operands that it selects columns of, and the size of a group's
+    weights."""
 
     loop: Loop
     home: Path
@@ -121,6 +128,16 @@ class _Groups:
     depth: int
     cols: int
     together: int
+    first: int = 0
+
+    @property
+    def parts(self) -> Sequence[_Groups]:
+        """The groups in whole tiles, and those that are left over."""
+        trips = self.loop.trips
+        rest = trips % self.together
+        whole = replace(self, loop=replace(self.loop, trips=trips - rest))
+        last = replace(self, loop=replace(self.loop, trips=rest), together=rest, first=trips - rest)
+        return (whole, last) if rest else (whole,)
 
     @property
     def height(self) -> int:
@@ -135,14 +152,6 @@ class _Groups:
     def width(self, site: Site) -> int:
         """Columns of one group that a call moves."""
         return self.depth if any(operand.site is site for operand in self.buffers[0].operands) else self.cols
-
-    def wide(self, width: int) -> ast.Expression:
-        """`width` columns for each group that is taken at once; in the last iteration there may be fewer."""
-        step = self.together * width
-        if self.loop.trips % self.together == 0:
-            return literal(step)
-        left = Affine(self.loop.trips * width, ((ast.Name(self.loop.variable), -step),))
-        return minimum(expression(left), literal(step))
 
 
 def _groups(facts: Facts, variable: str, count: int = _ALL) -> _Groups:
@@ -259,6 +268,18 @@ def _check_weights(facts: Facts, groups: _Groups) -> None:
     check_exact(facts, groups.store, memory)
 
 
+def _nest(facts: Facts, groups: _Groups, diagonal: str) -> ast.Statement:
+    """The nest of the loop over groups, with several groups at once."""
+    body = rewrite_statements(facts.body, lambda statement, path: _together(facts, groups, diagonal, statement, path))
+    return body.statements[groups.home[0]]
+
+
+def _fence(facts: Facts) -> ast.Statement:
+    fence = make_fence(facts.machine)
+    assert fence is not None  # checked with the weights
+    return fence
+
+
 def _together(
     facts: Facts, groups: _Groups, diagonal: str, statement: ast.Statement, path: Path
 ) -> ast.Statement | None:
@@ -266,11 +287,12 @@ def _together(
     variable = groups.loop.variable
     if path == groups.home:
         assert isinstance(statement, ast.For)
-        return make_loop(variable, -(-groups.loop.trips // groups.together), statement.body.statements)
+        return make_loop(variable, groups.loop.trips // groups.together, statement.body.statements)
     site = next((site for site in groups.sites if site.path == path), None)
     if site is None:
         return None
-    values: dict[str, ast.Expression] = {variable: ast.Binary("*", ast.Name(variable), literal(groups.together))}
+    begin = Affine(groups.first, ((ast.Name(variable), groups.together),))
+    values: dict[str, ast.Expression] = {variable: expression(begin)}
     if site is groups.load:
         values[groups.weights.tensor] = ast.Name(diagonal)
     call = call_of(statement)
@@ -281,10 +303,10 @@ def _together(
 def _sizes(facts: Facts, groups: _Groups, site: Site) -> dict[int, ast.Expression]:
     """The rows, columns and depth that a call has for several groups, by the positions of its arguments."""
     moving, staying, result = groups.buffers
-    beside, summed, height = groups.wide(groups.cols), groups.wide(groups.depth), literal(groups.height)
+    beside, summed = literal(groups.together * groups.cols), literal(groups.height)
     of_buffer: dict[Buffer, dict[str, ast.Expression]] = {
         moving: {"cols": summed, "depth": summed},
-        staying: {"cols": beside, "rows": height, "depth": height},
+        staying: {"cols": beside, "rows": summed, "depth": summed},
         result: {"cols": beside},
     }
     words = [(n, word) for n, word in enumerate(site.role.arguments) if word in ("rows", "cols", "depth")]
@@ -318,7 +340,9 @@ def _onto_diagonal(facts: Facts, groups: _Groups, diagonal: str) -> Sequence[ast
     loops += [Loop(row, groups.depth), Loop(group, -(-groups.loop.trips // groups.together))]
     place = [*(substitute(expression(part), values) for part in outer), ast.Name(row)]
     place.append(expression(affine(substitute(expression(last), values))))
-    count = substitute(groups.wide(1), {groups.loop.variable: ast.Name(group)})
+    left = Affine(groups.loop.trips, ((ast.Name(group), -groups.together),))
+    together = literal(groups.together)
+    count = minimum(expression(left), together) if groups.loop.trips % groups.together else together
     address = _beside(facts, groups, loops)
     moves = [
         ast.ExpressionStatement(
@@ -331,11 +355,9 @@ def _onto_diagonal(facts: Facts, groups: _Groups, diagonal: str) -> Sequence[ast
             (groups.store, diagonal, "source"),
         )
     ]
-    fence = make_fence(facts.machine)
-    assert fence is not None
     behind = groups.cols * groups.array.size
     strides = [(groups.load, behind), (groups.store, groups.depth * groups.array.row_bytes + behind)]
-    return list(with_strides(facts, strides, (*make_nest(loops, moves), fence), groups.home[0]))
+    return list(with_strides(facts, strides, (*make_nest(loops, moves), _fence(facts)), groups.home[0]))
 
 
 def _beside(facts: Facts, groups: _Groups, loops: Sequence[Loop]) -> ast.Expression:

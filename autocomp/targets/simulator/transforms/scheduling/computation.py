@@ -38,14 +38,6 @@ class Tensor:
         extents = {outer: 1, dim: self.shape[outer] * self.shape[dim]}
         return replace(self, shape=tuple(extents.get(n, extent) for n, extent in enumerate(self.shape)))
 
-    def split(self, dim: int, size: int) -> Tensor:
-        """The same bytes, with `size` indices of a dimension at a time as a dimension of their own, inside of it."""
-        return replace(self, shape=(*self.shape[:dim], self.shape[dim] // size, size, *self.shape[dim + 1 :]))
-
-    def joined(self, dim: int) -> Tensor:
-        """The same bytes, with a dimension and the next one as one."""
-        return replace(self, shape=(*self.shape[:dim], self.shape[dim] * self.shape[dim + 1], *self.shape[dim + 2 :]))
-
 
 @dataclass(frozen=True)
 class Subscript:

@@ -11,7 +11,8 @@ import numpy as np
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Dim, Operand, Subscript, Tensor
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
-from autocomp.targets.simulator.transforms.scheduling.lifting.fit import fitted, indices
+from autocomp.targets.simulator.transforms.scheduling.lifting.covered import indices
+from autocomp.targets.simulator.transforms.scheduling.lifting.fit import fitted
 from autocomp.targets.simulator.transforms.scheduling.lifting.flow import tensors_of
 
 _REDUCED = "krstuv"

@@ -25,6 +25,7 @@ from autocomp.targets.simulator.transforms.scheduling.computation import (
     Tensor,
 )
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column
+from autocomp.targets.simulator.transforms.scheduling.lifting.covered import Used, covered, indices
 from autocomp.targets.simulator.transforms.scheduling.lifting.flow import (
     Added,
     Flow,
@@ -74,7 +75,7 @@ def _lifted(flow: Flow, tensors: Sequence[Tensor], result: int, parts: Sequence[
         raise NotApplicable("a result is the sum of products of several tensors")
     if len({s.function for s in stored}) > 1:
         raise NotApplicable("results are stored in different ways")
-    fit = _Fit(tensors, parts, flow.images.get(result))
+    fit = _Fit(tensors, parts, stored, flow.images.get(result))
     functions = [a.function for a in added if a.source is not None]
     if any(function is not None for function in functions):
         raise NotApplicable("what results start from is changed on the way")
@@ -90,7 +91,9 @@ def _lifted(flow: Flow, tensors: Sequence[Tensor], result: int, parts: Sequence[
 class _Fit:
     """The dimensions of products, and subscripts along them."""
 
-    def __init__(self, tensors: Sequence[Tensor], parts: Sequence[Products], image: Image | None) -> None:
+    def __init__(
+        self, tensors: Sequence[Tensor], parts: Sequence[Products], stored: Sequence[Stored], image: Image | None
+    ) -> None:
         self._tensors = tensors
         self.parts = parts
         self.image = image
@@ -102,12 +105,7 @@ class _Fit:
         self._right_steps = self._axis_dims(self.right, [p.right for p in parts])
         if self.row_step != 1 or self.row_dim == self.column_dim:
             raise NotApplicable("the rows of a result do not follow one another in its tensor")
-        self.alike = 0 if image else self._columns_alike()  # columns of a group; 0 without groups
-        if self.alike:
-            self.result = self.result.split(self.column_dim, self.alike)
-            self.right = self.right.split(len(self.right.shape) - 1, self.alike)
-            self.column_dim += 1
-            self._right_steps = {**self._right_steps, parts[0].column: (len(self.right.shape) - 1, 1)}
+        self.used = self._used(stored)
         self.names = self._names()
 
     def _deep(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
@@ -128,23 +126,36 @@ class _Fit:
                 left = left.folded(last)
         return left, folded
 
-    def _columns_alike(self) -> int:
+    def _used(self, stored: Sequence[Stored]) -> Mapping[str, Used]:
+        """The part of the right operand that products read, and that of the result that is stored, with columns in
+        groups if these differ."""
+        places = {"row": (self.row_dim, self.row_step), "column": (self.column_dim, 1)}
+        results = [(each.result, places, {"row": each.rows, "column": each.columns}) for each in stored]
+        used = {
+            "right": covered(self.right, [(p.right, self._right_steps, p.axes) for p in self.parts]),
+            "result": Used.whole(self.result) if self.image else covered(self.result, results),
+        }
+        alike = 0 if self.image else self._columns_alike(used)
+        if alike:
+            used = {role: replace(part, alike=alike) for role, part in used.items()}
+        return used
+
+    def _columns_alike(self, used: Mapping[str, Used]) -> int:
         """The number of columns of a result, from a multiple of it on, that see the same columns of the left operand.
         It is 0 if all do; groups of channels with filters of their own see others."""
         if any((p.left.columns, p.right.rows, p.right.columns) != (p.depth, p.depth, p.column) for p in self.parts):
             return 0
         depth = self._right_steps[self.parts[0].depth][0]
-        places = (("result", self.result, -1), ("left", self.left, -1), ("right", self.right, depth))
+        places = (("result", used["result"], -1), ("left", Used.whole(self.left), -1), ("right", used["right"], depth))
         columns, seen, first = (
-            np.concatenate([indices(tensor, getattr(p, role).byte)[dim] for p in self.parts])
-            for role, tensor, dim in places
+            np.concatenate([part.indices(getattr(p, role).byte)[dim] for p in self.parts]) for role, part, dim in places
         )
         pairs = np.unique(np.stack([columns, seen - first]), axis=1)
         if len(pairs[0]) > len(np.unique(pairs[0])):
             return 0
         _, starts = np.unique(pairs[1], return_index=True)
         size = int(np.gcd.reduce(pairs[0][starts]))
-        extents = {self.result.shape[-1], self.right.shape[-1]}
+        extents = {part.shape[-1] for part in used.values()}
         return size if size and len(extents) == 1 and extents.pop() % size == 0 else 0
 
     def _stepped(self, tensor: Tensor, tiles: Sequence[tuple[Tiles, int]]) -> tuple[int, int]:
@@ -174,29 +185,28 @@ class _Fit:
     def _names(self) -> Mapping[tuple[str, int], str]:
         """Names of dimensions, by the tensor's role and its dimension: i, j and k for those of tiles, then others."""
         part = self.parts[0]
-        names = {("result", self.row_dim): "i", ("result", self.column_dim): "j"}
-        column = self._right_steps[part.column][0]
-        names["right", column] = "j"
-        depth = self._right_steps[part.depth][0]
-        names["right", depth] = "k"
+        right, result = (len(self.used[role].extents) for role in ("right", "result"))
+        alike = self.used["right"].alike
+        column = right - 1 if alike else self._right_steps[part.column][0]
+        names = {("result", self.row_dim): "i", ("result", result - 1): "j", ("right", column): "j"}
+        names["right", self._right_steps[part.depth][0]] = "k"
         others = iter("npqlmo")
         if self.image:
             names["result", 0] = STORE
-        for dim in range(len(self.result.shape)):
+        for dim in range(result):
             names.setdefault(("result", dim), "") or names.update({("result", dim): next(others)})
-        if self.alike:
-            names["right", len(self.right.shape) - 2] = names["result", self.column_dim - 1]
+        if alike:
+            names["right", right - 2] = names["result", result - 2]
         inner = iter("rstuvw")
-        for dim in range(len(self.right.shape)):
+        for dim in range(right):
             names.setdefault(("right", dim), "") or names.update({("right", dim): next(inner)})
         return names
 
     def coordinates(self, part: Products) -> dict[str, Column]:
         """The coordinates of the first element of each product, by dimension."""
         columns: dict[str, Column] = {}
-        places = (("right", self.right, part.right), ("result", self.result, part.result))
-        for role, tensor, tiles in places:
-            for dim, values in enumerate(indices(tensor, tiles.byte)):
+        for role, tiles in (("right", part.right), ("result", part.result)):
+            for dim, values in enumerate(self.used[role].indices(tiles.byte)):
                 name = self.names[role, dim]
                 if role == "result" and name in columns and (columns[name] != values).any():
                     raise NotApplicable("columns of a result are sums over other columns of an operand")
@@ -204,9 +214,8 @@ class _Fit:
         return columns
 
     def extents(self) -> dict[str, int]:
-        sizes = {self.names["right", dim]: extent for dim, extent in enumerate(self.right.shape)}
-        sizes.update({self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)})
-        return sizes
+        roles = ((role, self.used[role]) for role in ("right", "result"))
+        return {self.names[role, dim]: extent for role, part in roles for dim, extent in enumerate(part.extents)}
 
     def contraction(self, added: tuple[Operand, ...], function: Expression | None) -> Contraction:
         extents = self.extents()
@@ -220,7 +229,7 @@ class _Fit:
             np.concatenate(parts) for parts in zip(*(indices(self.left, p.left.byte) for p in self.parts), strict=True)
         ]
         left = Operand(self.left, tuple(fitted(v, joined, extents, steps.get(dim, {})) for dim, v in enumerate(places)))
-        right, result = self._operand("right", self.right), self._operand("result", self.result)
+        right, result = self._operand("right"), self._operand("result")
         if "j" in left.dims:  # as in a convolution with a filter for each channel
             raise NotApplicable(f"each column of a result has elements of {self.left.name!r} of its own")
         parallel = [name for (role, _), name in sorted(self.names.items()) if role == "result" and name != STORE]
@@ -248,16 +257,13 @@ class _Fit:
         )
         return Pooling(windows, Operand(self.image.pooled, subscripts))
 
-    def _operand(self, role: str, tensor: Tensor) -> Operand:
+    def _operand(self, role: str) -> Operand:
         """The right operand or the result: a dimension a subscript, but groups and their columns have one together."""
-        operand = [_plain(self.names[role, dim], extent) for dim, extent in enumerate(tensor.shape)]
+        used = self.used[role]
+        names = [self.names[role, dim] for dim in range(len(used.extents))]
         if role == "result" and self.image:
-            return Operand(replace(tensor, shape=tensor.shape[1:]), tuple(operand[1:]))
-        if not self.alike:
-            return Operand(tensor, tuple(operand))
-        *others, group, column = operand
-        within = tuple((name, factor * self.alike) for name, factor in group.terms) + column.terms
-        return Operand(tensor.joined(len(others)), (*others, Subscript(0, within)))
+            return Operand(replace(used.tensor, shape=used.tensor.shape[1:]), used.subscripts(names)[1:])
+        return Operand(used.tensor, used.subscripts(names))
 
     @staticmethod
     def _name_of(part: Products, axis: str) -> str:
@@ -266,12 +272,12 @@ class _Fit:
     def source(self, number: int, parts: Sequence[Added]) -> Operand:
         """The operand that is added to results, along their dimensions."""
         tensor = self._tensors[number]
-        extents = {self.names["result", dim]: extent for dim, extent in enumerate(self.result.shape)}
+        extents = {self.names["result", dim]: extent for dim, extent in enumerate(self.used["result"].extents)}
         columns: dict[str, list[Column]] = {}
         places: list[list[Column]] = [[] for _ in tensor.shape]
         for part in parts:
             assert part.source is not None
-            for dim, values in enumerate(indices(self.result, part.result.byte)):
+            for dim, values in enumerate(self.used["result"].indices(part.result.byte)):
                 columns.setdefault(self.names["result", dim], []).append(values)
             for dim, values in enumerate(indices(tensor, part.source.byte)):
                 places[dim].append(values)
@@ -290,22 +296,6 @@ class _Fit:
 def _ordered(names: Sequence[str]) -> list[str]:
     """The names with that of the depth last."""
     return [name for name in names if name != "k"] + ["k"] * ("k" in names)
-
-
-def _plain(name: str, extent: int) -> Subscript:
-    return Subscript(0, ((name, 1),)) if extent > 1 else Subscript()
-
-
-def indices(tensor: Tensor, byte: Column) -> list[Column]:
-    """The subscripts of the elements at bytes of a tensor."""
-    columns: list[Column] = []
-    left = byte
-    for stride in tensor.strides:
-        index, left = np.divmod(left, stride)
-        columns.append(index)
-    if left.any():
-        raise NotApplicable(f"a move begins inside an element of {tensor.name!r}")
-    return columns
 
 
 def _crossed(tensor: Tensor, dim: int, tiles: Sequence[tuple[Tiles, int]]) -> bool:
@@ -358,7 +348,7 @@ class _Check:
 
     def all(self, parts: Sequence[Products], added: Sequence[Added], stored: Sequence[Stored]) -> None:
         """Raises NotApplicable where something is left out or done twice."""
-        names = [self._fit.names["result", dim] for dim in range(len(self._fit.result.shape))]
+        names = [self._fit.names["result", dim] for dim in range(len(self._fit.used["result"].extents))]
         boxes = self._boxes(names)
         whole = _total(self._box(names, box) for box in boxes)
         total = _total(self._products(part) for part in parts)
@@ -408,7 +398,7 @@ class _Check:
 
     def _results(self, tiles: Tiles, rows: int, columns: int) -> int:
         total = np.ones(len(tiles.byte), dtype=np.uint64)
-        for dim, values in enumerate(indices(self._fit.result, tiles.byte)):
+        for dim, values in enumerate(self._fit.used["result"].indices(tiles.byte)):
             name = self._fit.names["result", dim]
             total = total * self._range(name, values, {"i": rows, "j": columns}.get(name, 1))
         return int(total.sum(dtype=np.uint64))
