@@ -11,7 +11,13 @@ from autocomp.errors import KernelError, Place
 
 ENTRY = "solution"
 OPTIONS = (  # of a launch, not of the function
-    *("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl", "launch_cooperative_grid", "enable_fp_fusion"),
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "launch_pdl",
+    "launch_cooperative_grid",
+    "enable_fp_fusion",
 )
 MAX_CHARACTERS = 200_000
 MAX_DEPTH = 100  # of nested expressions and statements

@@ -61,7 +61,7 @@ class Order:
         for instruction in self.accelerator.instructions:
             if instruction.words.get("role") == "fence" and not instruction.parameters:
                 return str(spelled(self.accelerator, instruction, {}))
-        raise NotApplicable(f"{missing}, and the machine no fence")
+        raise NotApplicable(f"{missing}, and the machine has no fence")
 
     def _number(self, pair: tuple[str, str], numbers: Sequence[int]) -> int:
         """The semaphore of a pair of units: the first one that is free, of those that both may name."""

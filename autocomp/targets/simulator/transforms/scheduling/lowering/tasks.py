@@ -188,8 +188,9 @@ class Tasks:
         return max(1, min(chosen, wide.most // size, grid.block[wide.dim]))
 
     def filling(self, operand: str, computation: Contraction) -> tuple[Command, str]:
-        """The load of a whole tile that ends where a short one does, to come in front of it, as products read all rows;
-        and the dimension at whose end tiles are short. Raises NotApplicable where there is no such load."""
+        """The load of a whole tile that ends where a short one does, and the dimension along which the last tile is
+        short. It comes in front of the short one's, as products read all rows. Raises NotApplicable if the machine
+        cannot load such a tile."""
         load, source = self.loads[operand], computation.operands[operand]
         short = {n: v for n, v in load.operands.items() if isinstance(v, Varied)}
         if len(short) != 1 or self.brings[operand] or load.parts is not None:
