@@ -15,6 +15,7 @@ from benchmarks.gpu.rows import Row
 
 CHEATS = Path(__file__).resolve().parents[2] / "tests" / "targets" / "triton" / "cheats"
 CHEATED = {"rows": 512, "cols": 1000}  # sizes that the corpus is judged at
+FIRST_CALL = {"compile", "smoke"}  # a GPU calls a kernel first to compile it, an interpreter to judge its values
 HONEST = {  # one size of each operation, small enough to be judged in seconds
     "matmul": {"M": 1000, "N": 1024, "K": 512},
     "scaled_matmul": {"M": 1024, "N": 1536, "K": 512},
@@ -42,7 +43,9 @@ class Judged:
 
     @property
     def right(self) -> bool:
-        return not self.stage if self.honest else self.stage == self.expected
+        if self.honest:
+            return not self.stage
+        return self.stage == self.expected or {self.stage, self.expected} <= FIRST_CALL
 
 
 def judge_corpus(folder: Path, target: str, threads: int) -> None:

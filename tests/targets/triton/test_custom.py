@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytestmark = [pytest.mark.triton, pytest.mark.filterwarnings("ignore")]
-pytest.importorskip("torch", reason="the extra `triton` is not installed")
+torch = pytest.importorskip("torch", reason="the extra `triton` is not installed")
 pytest.importorskip("triton", reason="the extra `triton` is not installed")
 
 from autocomp import load_workload  # noqa: E402
@@ -19,6 +20,7 @@ from autocomp.targets.triton.evaluator import task_of  # noqa: E402
 from autocomp.targets.triton.start.traced import operands  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
 from autocomp.targets.triton.worker.custom import custom_operation  # noqa: E402
+from autocomp.targets.triton.worker.trace import Rounded, traced  # noqa: E402
 from autocomp.workload import Workload  # noqa: E402
 from tests.targets.triton.problems import MODULES, module_text  # noqa: E402
 
@@ -141,6 +143,7 @@ def test_a_function_of_tensors_is_an_operation(interpreter: TritonTarget, tmp_pa
             "torch.clamp((a.int() @ b.int().t()) // 16, -128, 127).to(torch.int8)",
             {"a": ("int8", [37, 1500]), "b": ("int8", [19, 1500]), "out": ("int8", [37, 19])},
         ),
+        ("(a >> 1) & 15", {"a": ("int8", [7, 33]), "out": ("int8", [7, 33])}),
         ("a.amax(-1)", {"a": ("int8", [7, 33]), "out": ("int8", [7])}),
         ("a.amin(0)", {"a": ("int8", [7, 33]), "out": ("int8", [33])}),
         (
@@ -154,6 +157,7 @@ def test_a_function_of_tensors_is_an_operation(interpreter: TritonTarget, tmp_pa
     ],
     ids=[
         "product of bytes, rounded down",
+        "shifted bytes",
         "largest byte of a row",
         "least of a column",
         "weighted softmax",
@@ -175,3 +179,18 @@ def test_functions_of_narrow_types_start_at_sizes_that_no_tile_divides(
     workload = load_workload(tmp_path / "own.yaml", trust=True)
     kernel = interpreter.starting_kernel(workload)
     assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
+
+
+@pytest.mark.parametrize("largest", [127, 2**31 - 1], ids=["exact in float64", "on the host"])
+def test_products_of_integers_that_a_device_lacks_are_exact(monkeypatch: pytest.MonkeyPatch, largest: int) -> None:
+    calls, call = [0], torch.fx.Interpreter.call_function
+
+    def lacking(self: torch.fx.Interpreter, target: Any, args: Any, kwargs: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == 1:
+            raise NotImplementedError("\"addmm_cuda\" not implemented for 'Int'")
+        return call(self, target, args, kwargs)
+
+    monkeypatch.setattr(torch.fx.Interpreter, "call_function", lacking)
+    a, b = (torch.randint(-largest, largest, shape, dtype=torch.int32) for shape in ((5, 40), (40, 6)))
+    assert torch.equal(Rounded(traced(torch.mm, [a, b]), a.device).run(a, b), a @ b)

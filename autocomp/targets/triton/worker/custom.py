@@ -275,7 +275,7 @@ class CustomOperation(Operation):
     ) -> dict[str, Expected]:
         """The results in float64. The error of a correct kernel is estimated by Monte Carlo arithmetic (Parker, 1997):
         every operator's result is rounded at random, as float32 would, in several runs."""
-        tensors = [given[operand.name] for operand in self.given]
+        tensors = [_own(operand, given[operand.name]) for operand in self.given]
         with torch.no_grad():
             try:
                 graph = self.graph
@@ -351,6 +351,11 @@ def _add_squares(sums: Tensor, value: Tensor, other: Tensor) -> None:
         part = slice(start, start + PART)
         miss = (shaken[part] - exact[part]).to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
         flat[part].add_(miss.square_(), alpha=1 / DRAWS)
+
+
+def _own(operand: Operand, values: Tensor) -> Tensor:
+    """Values in float64, but those of integers in their own type: the reference may shift or divide them."""
+    return values if data_type(operand.dtype).is_float else values.to(TYPES[operand.dtype])
 
 
 def _stated(tolerance: Mapping[str, float], value: Tensor) -> Tensor:

@@ -16,12 +16,14 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._pytree import tree_map_only
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.start.traced.graph import VIEWS
 
 aten = torch.ops.aten
 NARROW = 4  # columns of a product up to which it is a sum of each row
+EXACT = 1 << 53  # up to here float64 holds every integer
 
 
 def traced(function: Callable[..., Any], tensors: Sequence[Tensor]) -> GraphModule:
@@ -133,7 +135,7 @@ class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
         return self._round("convolution", result.clone(), squares, length)
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        result = super().call_function(target, args, kwargs)
+        result = self._result(target, args, kwargs)
         if isinstance(result, Tensor) and result.device != self._device:
             result = result.to(self._device)  # a constant of the graph, which was traced without a device
         if self._round is not None and isinstance(result, Tensor) and result.dtype == torch.float64:
@@ -148,6 +150,23 @@ class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
                 result = result.clone()
             return self._round(name, result, squares, length)
         return result
+
+    def _result(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """An operator's result. GPUs lack some operators on integers, products of matrices among them: those run in
+        float64 where that is exact, else on the host."""
+        try:
+            return super().call_function(target, args, kwargs)
+        except NotImplementedError:
+            if _name(target) in ("mm", "bmm") and _exact(*args):
+                return (args[0].double() @ args[1].double()).to(torch.int64).to(args[0].dtype)
+            host = tree_map_only(Tensor, lambda one: one.cpu(), (args, kwargs))
+            return super().call_function(target, *host)
+
+
+def _exact(a: Tensor, b: Tensor) -> bool:
+    """True if float64 holds each sum in the product of two matrices of integers."""
+    largest = [max(abs(int(one.min())), abs(int(one.max()))) if one.numel() else 0 for one in (a, b)]
+    return a.shape[-1] * largest[0] * largest[1] <= EXACT
 
 
 def _shares(one: Tensor, other: Tensor) -> bool:
