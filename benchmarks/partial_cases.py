@@ -27,7 +27,19 @@ MARK = "partial"  # in the names of these cases
 MOST_CYCLES = 200_000
 BANK, ACC_BANK, DIM = 4096, 512, 16  # rows of a scratchpad bank and of an accumulator bank; side of the array
 # Cases of each mechanism; its first letter is the group.
-COUNTS = {"a": 190, "b": 150, "c": 80, "d": 170, "e": 100, "emeet": 40, "f": 90, "i": 80, "iturned": 40, "isums": 30}
+COUNTS = {
+    "a": 190,
+    "b": 150,
+    "c": 80,
+    "d": 170,
+    "e": 100,
+    "emeet": 40,
+    "f": 90,
+    "fsums": 40,
+    "i": 80,
+    "iturned": 40,
+    "isums": 30,
+}
 NO_POOL: Mapping[str, int] = dict.fromkeys(
     ("pool_stride", "pool_size", "pool_out_dim", "porows", "pocols", "orows", "ocols", "upad", "lpad"), 0
 )
@@ -201,6 +213,24 @@ def dependences(a: Author) -> str:
     return f"{count} tiles of {rows} x {depth} x {cols}, rows {'of their own' if again else 'used again'}"
 
 
+def shared_sums(a: Author) -> str:
+    """Moves in and products by turns that add in one bank of the accumulator, to the same rows or to others."""
+    a.config_ex("WS")
+    kind = a.draw.choice(("bytes", "bytes, scaled", "sums"))
+    a.config_ld(0, a.draw.choice((64, 100, 768)), 0.5 if kind == "bytes, scaled" else 1.0, int(kind != "sums"))
+    rows, depth, cols = a.size(), a.size(), a.size()
+    beside = a.draw.choice((0, 0, 16, 128))
+    first = a.draw.choice((0, 1))
+    for n in range(count := a.draw.choice((1, 2, 4, 8))):
+        for turn in range(2):
+            if (turn + first) % 2:
+                a.pair(n * 16, BANK + n * 16, f"acc:{n % 4 * 16}+acc", rows, depth, cols)
+            else:
+                a.move("mvin", a.address(n), f"acc:{n % 4 * 16 + beside}+acc", cols, rows)
+    where = f"rows that are {beside} further" if beside else "the same rows"
+    return f"{count} products of {rows} x {depth} x {cols}, and moves of {kind} that add to {where}"
+
+
 def loops(a: Author) -> str:
     """One to three hardware loops, the later ones loading while the earlier ones compute."""
     a.config_st(a.draw.choice((17, 64, 100)))
@@ -322,6 +352,7 @@ WRITERS: Mapping[str, Callable[[Author], str]] = {
     "e": overlaps,
     "emeet": completions,
     "f": dependences,
+    "fsums": shared_sums,
     "i": loops,
     "iturned": turned_loops,
     "isums": sums_of_matrices,
