@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autocomp.targets.simulator.isa.derived.meaning import ELEMENT, Side, Transfer
 from autocomp.targets.simulator.isa.tree import Binary, Expression, Number, element_bits
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form
+from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from autocomp.targets.simulator.isa.derived.meaning import Side, Transfer
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, Form
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.flow import (
     Added,
     Flow,
@@ -19,6 +19,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.flow import (
     Tiles,
     tensors_of,
 )
+from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 from autocomp.targets.simulator.transforms.scheduling.lifting.images import Image, PooledStores, images_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, changed, extent, move_of, row_axis
 

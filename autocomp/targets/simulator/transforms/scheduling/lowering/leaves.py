@@ -13,7 +13,7 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.meaning import outside
 from autocomp.targets.simulator.isa.tree import AddressField, Expression, Number
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form, Register
+from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, Register
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid

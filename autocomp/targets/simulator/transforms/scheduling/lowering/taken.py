@@ -13,7 +13,8 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.tree import AddressField, Expression, Name, Number
 from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, Form, effects_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
+from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, effects_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.whole import Role, Whole
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (

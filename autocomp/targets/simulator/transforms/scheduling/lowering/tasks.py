@@ -15,7 +15,7 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.tree import Expression, Name, Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Form
+from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 

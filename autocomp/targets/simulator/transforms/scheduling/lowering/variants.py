@@ -7,12 +7,7 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.meaning import Transfer
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import (
-    Form,
-    Registers,
-    form_of,
-    registers_after,
-)
+from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, Registers, form_of, registers_after
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers, Part
 
 
