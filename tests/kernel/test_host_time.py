@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from autocomp.simulator import SimulationOptions, SimulationResult, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, replay_trace, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,7 +175,12 @@ def test_an_ideal_host_takes_no_time() -> None:
 
 def test_a_slower_host_takes_longer_by_its_factor() -> None:
     body = f"for (int i = 0; i < 5; i++) {{ {MOVE} }}"
-    assert commands(body, host_scale=3.0) == [3 * cycles for cycles in commands(body)]
+    slower = [3 * cycles for cycles in commands(body)]
+    assert commands(body, host_scale=3.0) == slower
+    trace = simulate(body).trace
+    assert trace is not None
+    replayed = replay_trace(machine()[1].machine, trace, SimulationOptions(host_scale=3.0, record_trace=True))
+    assert host(replayed) == slower
 
 
 def test_host_time_is_a_cause_of_each_line() -> None:

@@ -239,11 +239,12 @@ void Session::check_requirements(int32_t instruction) {
   }
 }
 
-void Session::replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles) {
+void Session::replay(int32_t instruction, const Value* arguments, int32_t line, int64_t host) {
+  const int64_t cycles = host_cycles(host);
   if (machine_.machine().instructions[at(instruction)].streams.empty())
-    return record(instruction, arguments, line, host_cycles);
+    return record(instruction, arguments, line, cycles);
   std::copy_n(arguments, machine_.machine().instructions[at(instruction)].parameters.size(), values_.begin());
-  expand(instruction, values_.data(), [&](int32_t i, int64_t c) { record(i, values_.data(), line, c); }, host_cycles);
+  expand(instruction, values_.data(), [&](int32_t i, int64_t c) { record(i, values_.data(), line, c); }, cycles);
 }
 
 void Session::record(int32_t instruction, const Value* arguments, int32_t line, int64_t host_cycles) {
