@@ -170,6 +170,9 @@ def _drawn(
     if workload.operation == "conv2d":
         groups = workload.options["groups"]
         dims |= {name: groups * -(-dims[name] // groups) for name in "CK"}
+        # Groups are computed one after the other: with many of them, a large image needs millions of commands.
+        most = max(SMALLER["R"], round(SMALLER["H"] * (LARGEST / max(LARGEST, dims["C"], dims["K"])) ** 0.5))
+        dims |= {name: (dims[name] - 1) % most + 1 for name in "HW"}
         if workload.options["pool"] is not None or generator.random() < SQUARE:
             dims["S"] = dims["R"]
     try:
