@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from autocomp.data import closest
 from autocomp.errors import ConfigError
@@ -14,11 +15,13 @@ USUAL = "simulator"  # the kind of target that a menu is for, where it does not 
 @dataclass(frozen=True)
 class Applies:
     """When an option is worth a look. `causes` are the profile's causes that it reduces; `operations` the operations
-    that it is meant for; empty means any. It has no meaning for those in `not_for`: prompts leave it out there."""
+    that it is meant for; empty means any. It has no meaning for those in `not_for`, nor where an option of the workload
+    has a value that `unless` states: prompts leave it out there."""
 
     causes: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     not_for: tuple[str, ...] = ()
+    unless: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

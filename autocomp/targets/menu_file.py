@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -122,6 +122,7 @@ def _one_of(word: str, known: Sequence[str]) -> str:
 class _Applies(_Strict):
     causes: tuple[Annotated[str, AfterValidator(_known_cause)], ...] = ()
     operations: tuple[str, ...] = ()
+    unless: dict[str, Any] = {}
 
 
 class _Option(_Strict):
@@ -134,7 +135,7 @@ class _Option(_Strict):
     uses: tuple[Annotated[str, AfterValidator(_known_use)], ...] = ()
 
     def frozen(self) -> MenuOption:
-        applies = Applies(self.applies.causes, self.applies.operations)
+        applies = Applies(self.applies.causes, self.applies.operations, unless=tuple(self.applies.unless.items()))
         return MenuOption(self.id, self.title, self.guidance, self.transformation, applies, self.example, self.uses)
 
 

@@ -26,6 +26,11 @@ class Offer:
     share: float | None
     experience: Experience | None = None
 
+    @property
+    def measured(self) -> bool:
+        """True if a move was run, which says more than the share does."""
+        return any(move.measured for _, move in self.moves)
+
 
 @dataclass(frozen=True)
 class Offers:
@@ -60,10 +65,13 @@ def offers(context: Context, moves: Sequence[Move]) -> Offers:
 
 
 def _possible(option: MenuOption, context: Context) -> bool:
-    """False for an option without a meaning for the operation, and for one that needs instructions that the machine
+    """False for an option without a meaning for the workload, and for one that needs instructions that the machine
     lacks; a transformation names those that it might use."""
     needs = () if option.transformation is not None else option.uses
-    return context.workload.operation not in option.applies.not_for and context.target.lacks.isdisjoint(needs)
+    given = context.workload.options
+    meaningless = any(name in given and given[name] == value for name, value in option.applies.unless)
+    known = context.workload.operation not in option.applies.not_for and not meaningless
+    return known and context.target.lacks.isdisjoint(needs)
 
 
 def _with_moves(made: Sequence[Offer], most: int) -> tuple[Offer, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from autocomp.targets.evaluation import Cause
 
 BUSY = "Busy"  # the one name that is not a stall
+HOST = "Host"
 
 STALLS: Mapping[str, Cause] = {
     "Idle": Cause(
@@ -17,9 +18,9 @@ STALLS: Mapping[str, Cause] = {
         "has no command yet",
         "issue its commands earlier, so that they wait in its queue",
     ),
-    "Host": Cause(
+    HOST: Cause(
         "The host has not issued the next command yet: it still runs code of the kernel.",
-        "runs code between commands",
+        "runs the code before the command",
         "have less code between commands: fewer and larger commands, addresses worked out once",
     ),
     "QueueFull": Cause(

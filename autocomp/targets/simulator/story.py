@@ -11,7 +11,7 @@ from autocomp.targets.profile import PathSegment
 from autocomp.targets.simulator.evaluate.objectives import cycles_of
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.profile.limits import Limits, limits
-from autocomp.targets.simulator.stalls import activity
+from autocomp.targets.simulator.stalls import BUSY, HOST, activity
 from autocomp.workload.model import Workload
 
 STRETCHES = 4  # of the critical path
@@ -88,16 +88,21 @@ def _story_of_the_path(evaluation: Evaluation, limits: Limits) -> Iterator[str]:
             yield f"{segment.share:.0%} of the critical path: {segment.words}"
     for answer in limits.what_if[:ANSWERS]:
         yield f"{answer.words}, the kernel would take {max(0.0, answer.saved):.0%} fewer cycles"
-    busy = evaluation.evidence.parts.get(max(limits.shares, key=lambda key: limits.shares[key])[0], {}).get("Busy", 0)
-    yield _roof(evaluation, busy / cycles_of(evaluation))
+    unit, cause = max(limits.shares, key=lambda key: limits.shares[key])
+    busy = evaluation.evidence.parts.get(unit, {}).get(BUSY, 0)
+    yield _roof(evaluation, busy / cycles_of(evaluation), cause)
 
 
-def _roof(evaluation: Evaluation, busy: float) -> str:
+def _roof(evaluation: Evaluation, busy: float, cause: str = BUSY) -> str:
+    """The distance to the bound, and its cause. `busy` is the share of the time that the unit which sets the pace
+    works, and `cause` that of most cycles of the critical path."""
     parts = (evaluation.bound or Bound(0)).parts
     if "compute" not in parts:
         return f"{evaluation.ratio or 0.0:.0%} of the bound is reached"
     limit = "computation" if parts.get("compute", 0) >= parts.get("memory", 0) else "DRAM traffic"
     kind = "work that could be done in fewer cycles" if busy > 0.8 else "waiting that could overlap with work"
+    if cause == HOST:
+        kind = "code of the kernel that runs on the host"
     return (
         f"the bound is set by {limit}, and {evaluation.ratio or 0.0:.0%} of it is reached: most of the rest is {kind}"
     )

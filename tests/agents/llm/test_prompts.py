@@ -164,13 +164,14 @@ def test_lines_bear_their_shares_of_the_time_where_the_critical_path_is_known(co
     assert "- line 5: 99.5 % (Busy 99.5 %)\n" in text
 
 
-def test_options_that_mean_nothing_for_the_operation_or_need_what_the_machine_lacks_are_left_out(
+def test_options_that_mean_nothing_for_the_workload_or_need_what_the_machine_lacks_are_left_out(
     context: Context,
 ) -> None:
     keep = MenuOption("keep", "Keep", "Keep it.", uses=("preload",))
     windows = MenuOption("windows", "Share", "Share it.", applies=Applies(not_for=("gemm",)))
+    plain = MenuOption("plain", "Add", "Add it.", applies=Applies(unless=(("bias", "none"),)))
     usual = context.menu.options
-    whole = replace(context, menu=replace(context.menu, options=(*usual, keep, windows)))
+    whole = replace(context, menu=replace(context.menu, options=(*usual, keep, windows, plain)))
 
     def told(*lacks: str) -> set[str]:
         whole.target.lacks = frozenset(lacks)

@@ -82,7 +82,7 @@ def overlap(accelerator: Accelerator) -> Iterator[str]:
     else:
         yield "The machine orders nothing between units: a kernel does that with semaphores or fences."
     if "Semaphore" in _possible(accelerator):
-        yield "A kernel waits for each signal before it returns: the next one would take what is left for its own."
+        yield "A kernel has to wait for all its signals: the next kernel would take one that is left for its own."
     if _section(accelerator, "host.code"):
         yield "Code of the kernel takes time on the host as well, as an optimising compiler leaves it."
     else:
@@ -324,7 +324,7 @@ def limits(accelerator: Accelerator) -> Iterator[str]:
     if bus:
         yield f"- bytes of inputs / {bus} and bytes of outputs / {bus}, each moved once."
     if rate and bus:
-        yield (f"\nSo each byte moved in has to serve {rate / bus:.4g} multiply-accumulates, or the bus is the limit.")
+        yield f"\nMultiply-accumulates for each byte moved in: {rate / bus:.4g} at least, or the bus is the limit."
     tile = contraction_tile(accelerator)
     if tile is not None:
         yield f"One contraction does {tile[0]} x {tile[1]} x {tile[2]} at most; smaller ones may cost as much."

@@ -65,8 +65,8 @@ class Transformation(ABC):
     """A named rewriting with all that is known of it. Equal parameters on equal kernels give equal results.
 
     Planners get `title`, `guidance` and `example`, the `causes` of stalls that it reduces, and the kinds of
-    instructions that it `uses`. It never applies to the operations that it is `not_for`. `order` is its position in
-    menus.
+    instructions that it `uses`. It never applies to the operations that it is `not_for`, nor where an option of the
+    workload has a value that `unless` states. `order` is its position in menus.
 
     The rules agent uses `prior` and `after`. `prior` is the weight of its causes, below 1 if it rather prepares others.
     `after` names transformations that come first wherever they pay, since they leave this one more to do; it waits for
@@ -81,6 +81,7 @@ class Transformation(ABC):
     causes: ClassVar[tuple[str, ...]]
     uses: ClassVar[tuple[str, ...]] = ()
     not_for: ClassVar[tuple[str, ...]] = ()
+    unless: ClassVar[tuple[tuple[str, Any], ...]] = ()
     order: ClassVar[int]
     prior: ClassVar[float] = 1.0
     after: ClassVar[tuple[str, ...]] = ()
@@ -102,5 +103,5 @@ class Transformation(ABC):
         """The transformation as an option of a menu."""
         example = None if self.example is None else cleandoc(self.example).strip()
         guidance = cleandoc(self.guidance).strip()
-        applies = Applies(self.causes, not_for=self.not_for)
+        applies = Applies(self.causes, not_for=self.not_for, unless=self.unless)
         return MenuOption(self.name, self.title, guidance, self.name, applies, example, self.uses)

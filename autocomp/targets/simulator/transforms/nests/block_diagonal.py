@@ -59,6 +59,7 @@ class BlockDiagonal(Transformation):
     causes = ("Busy", "Pairing", "MemoryLatency", "QueueFull", "ReadAfterWrite", "WriteAfterRead")
     uses = ("load", "store", "preload", "contraction")
     not_for = ("gemm",)
+    unless = (("groups", 1),)
     guidance = """
     Where each of many groups multiplies a few columns by weights of its own (a depthwise or grouped convolution), take
     as many groups as the array is wide in one pass: their columns lie side by side already, and their weights become
