@@ -1,12 +1,13 @@
-"""A cache of results in the immutable objects that they are computed from: a machine, or a node of a syntax tree, most
-of which versions of a kernel share."""
+"""Caches of results. Those of immutable objects, such as machines and nodes of syntax trees, lie in the objects. Most
+nodes are shared by versions of a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from copy import copy
-from functools import wraps
-from typing import TypeVar, cast
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
+from typing import Generic, TypeVar, cast
 
 Owner = TypeVar("Owner")
 Result = TypeVar("Result")
@@ -60,6 +61,27 @@ def remember_or_raise(
     if isinstance(result, refusal):
         raise bare(result)
     return cast(Result, result)
+
+
+@dataclass(frozen=True)
+class _Asked(Generic[Result]):
+    given: Hashable
+    compute: Callable[[], Result] = field(compare=False)
+
+
+class Recent(Generic[Result]):
+    """The last `size` results of a pure function. `given` tells its results apart; an exception is not kept."""
+
+    def __init__(self, size: int) -> None:
+        @lru_cache(maxsize=size)
+        def result(asked: _Asked[Result]) -> Result:
+            return asked.compute()
+
+        self._result = result
+
+    def of(self, given: Hashable, compute: Callable[[], Result]) -> Result:
+        """The result for `given`, computed unless it is among the last ones."""
+        return self._result(_Asked(given, compute))
 
 
 def bare(error: Raised) -> Raised:

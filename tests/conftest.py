@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from autocomp.process import prepare
+from autocomp.remember import Recent
 from autocomp.search import executors
 from autocomp.search.executors.local import IMPORTED_ONCE
 from autocomp.targets import registry
@@ -39,7 +39,7 @@ def pytest_configure() -> None:
     prepare()  # before test modules load NumPy
     from autocomp.targets.simulator.rules import given
 
-    given._facts = lru_cache(maxsize=64)(given._facts.__wrapped__)
+    given._LAST = Recent(64)
     IMPORTED_ONCE.append("autocomp.targets.simulator.target")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,6 +87,13 @@ class Workload:
     text: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     trusted: bool = True
+
+    @cached_property
+    def problem(self) -> str:
+        """The part of the workload that kernels see, as text: equal for one problem in different files."""
+        named = (self.dims, self.options, self.constants)
+        sizes = (self.multiply_accumulates, self.unused_bytes)
+        return repr((self.operation, self.host, self.tensors, *(sorted(each.items()) for each in named), *sizes))
 
     @property
     def reference_text(self) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp.remember import remember, remember_or_raise, remembered
+from autocomp.remember import Recent, remember, remember_or_raise, remembered
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa import lower
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -34,6 +34,14 @@ def test_a_result_is_computed_once_for_an_object_and_not_part_of_it() -> None:
     assert [length(one), length(one), length(equal)] == [3, 3, 3]
     assert len(asked) == 2
     assert (one, hash(one), repr(one)) == (ast.Name("abc"), hash(equal), repr(equal))
+
+
+def test_the_last_results_are_computed_once() -> None:
+    computed: list[str] = []
+    last = Recent[None](2)
+    for name in "abaabcba":
+        last.of(name, lambda name=name: computed.append(name))  # type: ignore[misc]
+    assert "".join(computed) == "abca"
 
 
 def test_a_refusal_is_remembered_without_what_led_to_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import jinja2
@@ -20,6 +20,7 @@ from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload.model import Workload
 
 TEMPLATES = Path(__file__).parent / "templates"
+_REMEMBERED = 64  # kernels: those of a beam come in prompt after prompt
 ROLE = (
     "You are an expert at writing fast kernels for tensor accelerators. You work with a cycle-level simulator: every "
     "kernel you write is parsed, checked, run on several sets of inputs, compared with an exact reference result, and "
@@ -57,12 +58,13 @@ def _plain(workload: Workload, accelerator: Accelerator) -> Iterator[str]:
         yield starting_kernel(workload, accelerator)
 
 
-def _called(text: str) -> set[str]:
+@lru_cache(maxsize=_REMEMBERED)
+def _called(text: str) -> frozenset[str]:
     """Names of the functions that a kernel calls; none where it does not parse."""
     try:
-        return {node.function for node in walk(kernel.parse(text)) if isinstance(node, ast.Call)}
+        return frozenset(node.function for node in walk(kernel.parse(text)) if isinstance(node, ast.Call))
     except KernelError:
-        return set()
+        return frozenset()
 
 
 @cache

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from autocomp.remember import remembered
+from autocomp.remember import remember, remembered
 from autocomp.targets.evaluation import Bound
 from autocomp.targets.simulator.isa.derived.analysis import Kind
 from autocomp.targets.simulator.isa.derived.contractions import contractions, multipliers, peak
@@ -45,6 +45,10 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     of a tensor: a kernel may fetch a tensor as one long row, and multiply it where it lies, in more passes. Nor does it
     count columns that a tile leaves empty: a kernel may compute the transposed product, and transpose it.
     """
+    return remember(accelerator, "bounds", workload.problem, lambda: _bound(workload, accelerator))
+
+
+def _bound(workload: Workload, accelerator: Accelerator) -> Bound:
     beside = 0 if workload.host == "control" else HOST_RATE
     rate = peak(accelerator)
     macs = workload.multiply_accumulates

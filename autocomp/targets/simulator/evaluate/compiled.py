@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autocomp.remember import Recent
 from autocomp.simulator import SimulationOptions, SimulationResult, _core, run_program
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
@@ -16,8 +16,6 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.workload import Workload
 from autocomp.workload.inputs import Array
 from autocomp.workload.model import Arrays
-
-_KEPT = 16  # compiled kernels: a candidate is screened and then proved, the routine measured in every condition
 
 
 @dataclass(frozen=True)
@@ -61,32 +59,22 @@ class CompiledKernel:
         return {name: arrays[tensor.name] for name, tensor in zip(self.names, self.workload.tensors, strict=True)}
 
 
+_LAST = Recent[CompiledKernel](16)  # a candidate is screened and then proved, the routine measured in every condition
+
+
 def compile_kernel(
     text: str, workload: Workload, accelerator: Accelerator, tables: MachineTables, source_name: str
 ) -> CompiledKernel:
     """Compiled once for a text that was compiled a little earlier. Raises KernelError if the kernel does not parse or
     check."""
-    problem = (workload.host, workload.tensors, repr(sorted(workload.constants.items())))
-    return _compiled(_Given(text, source_name, accelerator.digest, problem, workload, accelerator, tables))
+    given = (text, source_name, accelerator.digest, workload.problem)
+    return _LAST.of(given, lambda: _compiled(text, workload, accelerator, tables, source_name))
 
 
-@dataclass(frozen=True)
-class _Given:
-    """`machine` is the digest of the accelerator, `problem` all that compiling sees of the workload."""
-
-    text: str
-    source_name: str
-    machine: str
-    problem: tuple[object, ...]
-    workload: Workload = field(compare=False)
-    accelerator: Accelerator = field(compare=False)
-    tables: MachineTables = field(compare=False)
-
-
-@lru_cache(maxsize=_KEPT)
-def _compiled(given: _Given) -> CompiledKernel:
-    workload, accelerator = given.workload, given.accelerator
-    tree = kernel.parse(given.text, given.source_name, {**accelerator.all_constants, **workload.constants})
+def _compiled(
+    text: str, workload: Workload, accelerator: Accelerator, tables: MachineTables, source_name: str
+) -> CompiledKernel:
+    tree = kernel.parse(text, source_name, {**accelerator.all_constants, **workload.constants})
     checked = kernel.check(
         tree,
         accelerator,
@@ -98,8 +86,8 @@ def _compiled(given: _Given) -> CompiledKernel:
     return CompiledKernel(
         tree=tree,
         workload=workload,
-        tables=given.tables,
-        program=kernel.link(checked.program, given.tables),
+        tables=tables,
+        program=kernel.link(checked.program, tables),
         names=tuple(parameter.name for parameter in checked.parameters),
         arrays=tuple(tensor for tensor in checked.program.tensors if not tensor.parameter),
         host_writes=bool({Code.Store, Code.HostCall} & set(checked.program.code[:, 0].tolist())),

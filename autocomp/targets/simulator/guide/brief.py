@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from autocomp.remember import remember
 from autocomp.targets.simulator.guide.forms import Told, constant_fields, told_forms
 from autocomp.targets.simulator.guide.measured import measured
 from autocomp.targets.simulator.guide.narrowed import narrowed
@@ -49,8 +50,16 @@ def brief(
 def _page(
     accelerator: Accelerator, only: Collection[str], called: Collection[str], operation: str, kernels: str
 ) -> Iterator[str]:
-    instructions = "\n".join(_instructions(accelerator, only, called))
-    times = "\n".join(_times(accelerator, only, operation))
+    named, calls = tuple(only), tuple(called)
+    instructions = remember(
+        accelerator,
+        "instructions of pages",
+        (named, calls),
+        lambda: "\n".join(_instructions(accelerator, named, calls)),
+    )
+    times = remember(
+        accelerator, "times of pages", (named, operation), lambda: "\n".join(_times(accelerator, named, operation))
+    )
     words = set(_WORD.findall(f"{accelerator.doc} {instructions} {times} {kernels}"))
     yield from (f"# The machine: {accelerator.full_name}", "", accelerator.doc, "")
     yield from _names(accelerator, words)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from autocomp.remember import Recent
 from autocomp.targets.profile import PathSegment, WhatIf
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.profile.path import causes_of, path_segments
@@ -43,11 +44,19 @@ class Limits:
         return next((answer.saved for answer in self.what_if if answer.name.endswith(ALONE)), 1.0)
 
 
+_LAST = Recent[Limits](16)  # kernels that stay in the beam come again in the next step
+
+
 def limits(text: str, workload: Workload, accelerator: Accelerator, commands: int = COMMANDS) -> Limits:
     """The limits of the kernel on the workload's first input set.
 
     Raises KernelError if it does not parse or check, CandidateFailure if it does not run to its end or issues nothing.
     """
+    given = (text, workload.problem, workload.digest, accelerator.digest, commands)
+    return _LAST.of(given, lambda: _limits(text, workload, accelerator, commands))
+
+
+def _limits(text: str, workload: Workload, accelerator: Accelerator, commands: int) -> Limits:
     recording = record(text, workload, accelerator, most_commands=commands)
     steps = critical_path(recording)
     path = path_segments(recording, steps, causes_of(recording, steps))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from autocomp.data import closest
 from autocomp.errors import ConfigError
+from autocomp.remember import remember
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
 from autocomp.targets.simulator.isa.derived.operands import (
     Operand,
@@ -340,10 +341,13 @@ def calls_of(accelerator: Accelerator, name: str, kind: str) -> Iterator[tuple[a
             yield call, role
 
 
-def _calls(accelerator: Accelerator, name: str) -> Iterator[ast.Call]:
-    text = fill(accelerator, name, {hole: hole for hole in HOLES})
-    parsed = parse(f"void called() {{ {text} }}", f"idiom {name}")
-    return (call for call in walk(parsed) if isinstance(call, ast.Call))
+def _calls(accelerator: Accelerator, name: str) -> tuple[ast.Call, ...]:
+    def read() -> tuple[ast.Call, ...]:
+        text = fill(accelerator, name, {hole: hole for hole in HOLES})
+        parsed = parse(f"void called() {{ {text} }}", f"idiom {name}")
+        return tuple(call for call in walk(parsed) if isinstance(call, ast.Call))
+
+    return remember(accelerator, "calls of idioms", name, read)
 
 
 def boolean(value: bool) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from autocomp.errors import ConfigError
+from autocomp.remember import remember
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.fold import folded
 from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
@@ -35,7 +36,8 @@ def starting_kernel(workload: Workload, accelerator: Accelerator) -> str:
             f"{workload.path}: no starting kernel of a {workload.operation} can be generated for {accelerator.name!r}",
             hint=f"those of {' and '.join(makers)} can; for others name a file with one: `kernel: FILE`",
         )
-    return makers[workload.operation](workload, accelerator)
+    maker = makers[workload.operation]
+    return remember(accelerator, "starting kernels", workload.problem, lambda: maker(workload, accelerator))
 
 
 def naive_gemm(workload: Workload, accelerator: Accelerator) -> str:
