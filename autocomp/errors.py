@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -131,3 +135,34 @@ class DeviceError(AutocompError):
 
 class NotApplicable(AutocompError):
     """A transformation does not fit a kernel, or not with these parameters; the message says why."""
+
+
+class TransformationFault(NotApplicable):
+    """A transformation failed by a mistake of its own. Searches go on with the other ones."""
+
+
+class FaultWarning(RuntimeWarning):
+    """A fault of ours that the work went on without."""
+
+
+def describe(error: BaseException) -> str:
+    """A user's error as it is; any other with its type and the place it came from."""
+    if isinstance(error, AutocompError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" (in {frames[-1].name}, {frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno})" if frames else ""
+    return f"internal error: {type(error).__name__}: {error}{where}"
+
+
+@contextmanager
+def transforming(name: str) -> Iterator[None]:
+    """Work of a transformation. Raises TransformationFault, after a FaultWarning, for an error that it has no part for;
+    NotApplicable is passed on."""
+    try:
+        yield
+    except NotApplicable:
+        raise
+    except Exception as error:
+        fault = TransformationFault(f"transformation {name!r} failed: {describe(error)}")
+        warnings.warn(fault.message, FaultWarning, stacklevel=4)
+        raise fault from error

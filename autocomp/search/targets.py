@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from random import Random
 from typing import Any
 
 from autocomp.agents import scientist
-from autocomp.errors import AutocompError, ConfigError, DeviceError, ModelError
+from autocomp.errors import AutocompError, ConfigError, DeviceError, ModelError, describe
 from autocomp.targets.device import claimed
 from autocomp.targets.evaluation import PHASES, PROVE, SCREEN, Evaluation, Evidence, Phase
 from autocomp.targets.menu import Menu
@@ -278,15 +277,6 @@ def lost_answer(call: AgentCall | SelectCall, method: str, message: str) -> dict
     if method == "plan":
         return {"plans": [], "messages": [message], "error": True}
     return {"kernel": None, "message": message, "error": True}
-
-
-def describe(error: BaseException) -> str:
-    """A user's error as it is; any other with its type and the place it came from."""
-    if isinstance(error, AutocompError):
-        return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" (in {frames[-1].name}, {frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno})" if frames else ""
-    return f"internal error: {type(error).__name__}: {error}{where}"
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autocomp.errors import KernelError, NotApplicable
+from autocomp.errors import KernelError, NotApplicable, TransformationFault, transforming
 from autocomp.targets.distance import distance
 from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import (
@@ -30,8 +30,9 @@ class RewritingPlanner:
     name = RULES
 
     def plan(self, context: Context, count: int) -> Planning:
+        faults: list[str] = []
         try:
-            ranked = sorted(_moves(context), key=lambda move: -move[0])
+            ranked = sorted(_moves(context, faults), key=lambda move: -move[0])
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         plans: list[Plan] = []
@@ -42,7 +43,7 @@ class RewritingPlanner:
                 text = f"{option.title}: {proposal.reason}."
                 plans.append(Plan(option.id, text, option.transformation, dict(proposal.parameters), RULES))
         messages = () if plans else ("no transformation in the menu applies to this kernel",)
-        return Planning(tuple(plans), messages=messages)
+        return Planning(tuple(plans), messages=(*messages, *faults))
 
 
 class RewritingCoder:
@@ -68,16 +69,22 @@ class RewritingCoder:
         return Implementation(None, "a transformation has no second version")
 
 
-def _moves(context: Context) -> Iterator[tuple[float, MenuOption, Proposal, str]]:
+def _moves(context: Context, faults: list[str]) -> Iterator[tuple[float, MenuOption, Proposal, str]]:
     """Each proposal that applies with its score: the share of the measurement that it is estimated to save, and a
-    tenth of the weight of the causes that its option is against."""
+    tenth of the weight of the causes that its option is against. Adds what transformations fail with to `faults`."""
     value = abs(context.evaluation.value or 1) or 1
     weights = context.target.weights(context.evaluation, context.diagnosis)
     for option in context.menu.options:
         if option.transformation not in context.target.transformations.names:
             continue
         weight = sum(weights.get(cause, 0.0) for cause in option.applies.causes)
-        for proposal, fingerprint in context.target.ready(option.transformation, context.kernel, context.workload):
+        try:
+            with transforming(option.transformation):
+                ready = list(context.target.ready(option.transformation, context.kernel, context.workload))
+        except TransformationFault as fault:
+            faults.append(fault.message)
+            continue
+        for proposal, fingerprint in ready:
             yield max(0.0, proposal.gain) / value + 0.1 * weight, option, proposal, fingerprint
 
 

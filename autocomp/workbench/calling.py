@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from autocomp.data import closest
 from autocomp.documents import problems
-from autocomp.errors import AutocompError
-from autocomp.search.targets import describe
+from autocomp.errors import AutocompError, describe
 from autocomp.workbench.tools import NAMES, Tools
 
 MOST_SAID = 12_000  # characters of one answer of a tool

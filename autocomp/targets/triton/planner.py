@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from autocomp.errors import KernelError, NotApplicable
+from autocomp.errors import KernelError, NotApplicable, TransformationFault, transforming
 from autocomp.targets.planning import Context, Plan, Planning
 from autocomp.targets.triton.language import Module, fingerprint, parse
 from autocomp.targets.triton.profile import Advised
@@ -43,26 +43,29 @@ class TritonPlanner:
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         plans: list[Plan] = []
+        faults: list[str] = []
         seen = set(context.tried)
-        for move in sorted(self._moves(context, module), key=lambda move: -move.promise):
+        for move in sorted(self._moves(context, module, faults), key=lambda move: -move.promise):
             if len(plans) == count:
                 break
             try:
-                changed = fingerprint(applied(module, move.name, move.parameters))
-            except (NotApplicable, KernelError):
+                with transforming(move.name):
+                    changed = _changed(module, move)
+            except NotApplicable as error:
+                faults += [error.message] if isinstance(error, TransformationFault) else []
                 continue
             if changed not in seen:
                 seen.add(changed)
                 plans.append(self._plan(context, move))
         messages = () if plans else ("no rewrite in the menu gives a kernel that was not tried",)
-        return Planning(tuple(plans), messages=messages)
+        return Planning(tuple(plans), messages=(*messages, *faults))
 
     def _plan(self, context: Context, move: _Move) -> Plan:
         options = [option for option in context.menu.options if option.transformation == move.name]
         option = options[0].id if options else move.name
         return Plan(option, move.reason, move.name, move.parameters, AUTHOR, _gain(min(move.promise, 0.95)))
 
-    def _moves(self, context: Context, module: Module) -> Iterator[_Move]:
+    def _moves(self, context: Context, module: Module, faults: list[str]) -> Iterator[_Move]:
         allowed = {option.transformation for option in context.menu.options}
         setting = self.device.setting(context.workload)
         advised = _advised(context)
@@ -70,7 +73,7 @@ class TritonPlanner:
         if SEQUENCE in allowed:
             for route in routes(module, setting):
                 yield _Move(route.gain, SEQUENCE, {"steps": [list(step) for step in route.steps]}, route.reason)
-        for name, offers in _offers(module, setting, allowed):
+        for name, offers in _offers(module, setting, allowed, faults):
             factor = ADVISED if name in advised else 1.0
             for reason, parameters, gain in offers:
                 if advised.get(name):
@@ -81,12 +84,26 @@ class TritonPlanner:
 
 
 def _offers(
-    module: Module, setting: Setting, allowed: set[str | None]
+    module: Module, setting: Setting, allowed: set[str | None], faults: list[str]
 ) -> Iterator[tuple[str, list[tuple[str, dict[str, object], float]]]]:
     for known in REWRITES:
-        if known.name in allowed:
-            offers = known.offers(module, setting)
-            yield known.name, [(offer.reason, dict(offer.parameters), offer.gain) for offer in offers]
+        if known.name not in allowed:
+            continue
+        try:
+            with transforming(known.name):
+                offers = known.offers(module, setting)
+        except NotApplicable as error:
+            faults += [error.message] if isinstance(error, TransformationFault) else []
+            continue
+        yield known.name, [(offer.reason, dict(offer.parameters), offer.gain) for offer in offers]
+
+
+def _changed(module: Module, move: _Move) -> str:
+    """The fingerprint of the module after a move. Raises NotApplicable, also where the module no longer parses."""
+    try:
+        return fingerprint(applied(module, move.name, move.parameters))
+    except KernelError as error:
+        raise NotApplicable(error.message) from None
 
 
 def _advised(context: Context) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from autocomp.errors import FaultWarning
 from autocomp.targets import menu_file
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.menu import Menu
@@ -25,6 +26,7 @@ from autocomp.targets.simulator.rules.profile import profile
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.story import Diagnosis
 from autocomp.targets.simulator.target import SimulatorTarget
+from autocomp.targets.simulator.transforms import transformation
 from autocomp.workload import Workload, load
 from autocomp.workload import parse as parse_workload
 
@@ -125,6 +127,20 @@ def test_options_that_the_menu_withholds_are_not_proposed() -> None:
     plans = planned(context_with(given, only), 6).plans
     assert {plan.option for plan in plans} <= {"write_out", "own_rows"}
     assert plans
+
+
+@pytest.mark.parametrize("method", ["candidates", "apply"])
+def test_a_transformation_that_fails_is_reported_and_the_others_go_on(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr(type(transformation("schedule")), method, fail)
+    with pytest.warns(FaultWarning, match="'schedule' failed: internal error: ZeroDivisionError: a mistake"):
+        planning = planned(context(size=16 if method == "apply" else 48), 6)
+    assert planning.plans
+    assert any("'schedule' failed" in message for message in planning.messages)
 
 
 @pytest.mark.long

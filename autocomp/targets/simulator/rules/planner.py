@@ -24,6 +24,7 @@ from autocomp.targets.simulator.transforms import (
     Transformation,
     applied,
     candidates_of,
+    faults_of,
     predecessors,
     transformation,
 )
@@ -83,7 +84,7 @@ class RulesPlanner:
             chosen = _chosen(context, facts, _scored(context, facts, profiled, frozenset()), count)
         plans = tuple(_plan(scored, profiled, cycles_of(context.evaluation)) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
-        return Planning(plans, messages=messages)
+        return Planning(plans, messages=(*messages, *faults_of(facts)))
 
 
 def _chosen(context: Context, facts: Facts, waiting: Sequence[deque[_Scored]], count: int) -> list[_Scored]:

@@ -2,7 +2,14 @@
 
 from autocomp.targets.simulator.transforms.analysis.facts import Facts, analyse
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied, candidates_of
+from autocomp.targets.simulator.transforms.protocol import (
+    Parameters,
+    Proposal,
+    Transformation,
+    applied,
+    candidates_of,
+    faults_of,
+)
 from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS, is_known, predecessors, transformation
 
 __all__ = [
@@ -15,6 +22,7 @@ __all__ = [
     "analyse",
     "applied",
     "candidates_of",
+    "faults_of",
     "is_known",
     "predecessors",
     "transformation",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, ClassVar
 
+from autocomp.errors import TransformationFault, transforming
 from autocomp.remember import remember, remember_or_raise
 from autocomp.targets.menu import Applies, MenuOption
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -32,19 +34,48 @@ class Proposal:
 
 def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts:
     """The facts of the rewritten kernel, worked out once for the same facts. Raises NotApplicable, also where the
-    kernel would not do what it did before."""
+    kernel would not do what it did before, and TransformationFault."""
 
     def outcome() -> Facts:
-        changed = facts.with_kernel(item.apply(facts, parameters))
-        check(facts, changed)
-        return changed
+        with _faults_noted(item, facts):
+            changed = facts.with_kernel(item.apply(facts, parameters))
+            check(facts, changed)
+            return changed
 
     return remember_or_raise(facts, item.name, json.dumps(parameters, default=list), outcome, NotApplicable)
 
 
 def candidates_of(item: Transformation, facts: Facts) -> Sequence[Proposal]:
-    """The candidates of a transformation, worked out once for the same facts: some rank thousands of schedules."""
-    return remember(facts, "candidates", item.name, lambda: item.candidates(facts))
+    """The candidates of a transformation, worked out once for the same facts: some rank thousands of schedules. It has
+    no candidates where it fails."""
+
+    def found() -> Sequence[Proposal]:
+        try:
+            with _faults_noted(item, facts):
+                return item.candidates(facts)
+        except TransformationFault:
+            return ()
+
+    return remember(facts, "candidates", item.name, found)
+
+
+@contextmanager
+def _faults_noted(item: Transformation, facts: Facts) -> Iterator[None]:
+    try:
+        with transforming(item.name):
+            yield
+    except TransformationFault as fault:
+        _noted(facts).append(fault.message)
+        raise
+
+
+def _noted(facts: Facts) -> list[str]:
+    return remember(facts, "faults", None, list)
+
+
+def faults_of(facts: Facts) -> tuple[str, ...]:
+    """The faults of transformations of a kernel so far, each once."""
+    return tuple(dict.fromkeys(_noted(facts)))
 
 
 def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) -> list[Proposal]:
