@@ -45,6 +45,12 @@ def test_fixed_sizes_are_a_tile() -> None:
     assert found.rate == 16 * 16 * 8 // 16
 
 
+@pytest.mark.parametrize("row", ["c.row + 4 * i", "(c.row + i) % 64"], ids=["rows apart", "rows of a ring"])
+def test_rows_of_a_result_may_be_apart_and_wrap(row: str) -> None:
+    body = f"for i < 16, j < 16: z[{row}][j] = z[{row}][j] + x[0][i] * y[0][j];"
+    assert only(machine(f"  instruction f(c: at) on matrix {{ semantics {{ {body} }} }}")).tile == (16, 16, 1)
+
+
 def test_a_vector_of_sums_is_one_row() -> None:
     body = "for j < 16: z[c.row][j] = z[c.row][j] + sum(k < 4: x[0][k] * y[j][k]);"
     assert only(machine(f"  instruction f(c: at) on matrix {{ semantics {{ {body} }} }}")).tile == (1, 16, 4)

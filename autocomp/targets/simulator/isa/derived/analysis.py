@@ -18,6 +18,7 @@ from autocomp.targets.simulator.isa.tree import (
     For,
     Let,
     Name,
+    Number,
     StateField,
     Statement,
     Sum,
@@ -148,10 +149,15 @@ class Analysis:
                 self._say(node.parameter, word)
 
     def _row_variables(self, row: Expression) -> Iterator[str]:
-        """Loop variables that step through rows one by one (not `(c / DIM) * stride`, which steps through blocks)."""
+        """Loop variables that step through rows, some constant number at a time (not `(c / DIM) * stride`, which steps
+        through blocks); rows may wrap at the end of a ring."""
         for node in terms(row):
-            if isinstance(node, Name) and node.name in self._bounds:
-                yield node.name
+            if isinstance(node, Binary) and node.operator == "%" and isinstance(node.right, Number):
+                yield from self._row_variables(node.left)
+            parts = (node.left, node.right) if isinstance(node, Binary) and node.operator == "*" else (node, Number(1))
+            for variable, step in (parts, parts[::-1]):
+                if isinstance(variable, Name) and variable.name in self._bounds and isinstance(step, Number):
+                    yield variable.name
 
     def _column_variables(self, column: Expression) -> Iterator[str]:
         """Loop variables that step through columns one by one (not `copy * cols`, which steps through groups)."""

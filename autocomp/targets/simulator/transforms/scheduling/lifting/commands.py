@@ -93,7 +93,8 @@ class Commands:
         options = SimulationOptions(record_detail=True, requirements=False)
         replayed = replay_trace(isa.lower(self.accelerator).machine, self.trace, options)
         if replayed.error is not None or replayed.accesses is None:
-            raise NotApplicable("the commands do not run by themselves")
+            reason = "" if replayed.error is None else f": {replayed.error.message}"
+            raise NotApplicable(f"the commands do not run by themselves{reason}")
         return replayed.accesses
 
     def base(self, commands: Column, form: Form, expression: Expression) -> Column:

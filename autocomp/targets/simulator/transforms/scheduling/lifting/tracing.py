@@ -81,6 +81,8 @@ class _Tracer:
                     self._preloads[number] = transfer
             return
         transfer = final[0]
+        if not transfer.target.pointer and transfer.target.memory not in self._memories:
+            raise NotApplicable(f"{form.name} writes through a view of a memory")
         if transfer.product is not None:
             if transfer.moved:
                 raise NotApplicable(f"{form.name} adds more than a product")
