@@ -178,14 +178,34 @@ def test_blocks_lie_in_the_larger_buffer_and_tiles_move_on_from_there() -> None:
     assert min(cycles(workload, accelerator, each) for each in found) < 0.5 * cycles(workload, accelerator, text)
 
 
-def test_a_load_brings_as_many_tiles_as_fill_a_request() -> None:
-    """Requests of 512 bytes are 256 elements, of two tiles of 128; the left operand is stored as [depth][rows]."""
-    given = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True}
-    schedule = {"tile": {"i": 128, "j": 128}, "block": {"i": 2, "j": 2, "k": 1}, "ahead": ["left", "right"]}
-    workload = gemm(given, 256, 256, 256)
-    accelerator = isa.load("neuroncore")
+NEURON = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True}
+OF_128 = {"tile": {"i": 128, "j": 128}, "block": {"i": 2, "j": 2, "k": 1}}
+
+
+@pytest.mark.parametrize(
+    ("given", "size", "schedule", "wide", "narrow"),
+    [
+        pytest.param(NEURON, 256, OF_128, "[left_loads * 256]", "[left_loads * 128]", id="columns in a row"),
+        pytest.param(
+            BUFFERED,
+            128,
+            {"block": {"j": 2, "k": 2}},
+            "+ left_loads * 64]",
+            "+ left_loads * 32]",
+            id="blocks of columns",
+        ),
+    ],
+)
+def test_a_load_brings_as_many_tiles_as_fill_a_request(
+    given: Mapping[str, Any], size: int, schedule: Mapping[str, Any], wide: str, narrow: str
+) -> None:
+    """Requests of 512 bytes are 256 elements of bfloat16, of two tiles of 128; the left operand is stored as
+    [depth][rows]. Where a move lays out its columns in blocks, each is a tile."""
+    workload = gemm(given, size, size, size)
+    accelerator = isa.load(str(given["accelerator"]), workload.overrides, [Path(__file__).parent])
     facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
-    for width, columns in (({}, 256), ({"left": 1, "right": 1}, 128)):
-        found = kernel.print_kernel(applied(transformation("schedule"), facts, {**schedule, "width": width}).given)
-        assert f"[left_loads * {columns}]" in found
+    for width, expected in (({}, wide), ({"left": 1, "right": 1}, narrow)):
+        decisions = {**schedule, "ahead": ["left", "right"], "width": width}
+        found = kernel.print_kernel(applied(transformation("schedule"), facts, decisions).given)
+        assert expected in found
         cycles(workload, accelerator, found)

@@ -117,7 +117,7 @@ def _all(model: CostModel, base: Schedule) -> Iterator[Grid]:
     computation = model.computation
     for block in _blocks(model, base):
         for order in _orders(computation, block, base):
-            for inner in _inners(computation):
+            for inner in _inners(model):
                 grid = Grid(computation, replace(base, block=block, order=order, inner=inner))
                 if not base.shared or grid.shared:
                     yield grid
@@ -168,7 +168,7 @@ def _rows(model: CostModel, base: Schedule) -> list[int]:
     most = base.tile[row]
     if not model.leaves.keeps:
         return [most]
-    inner = next(iter(_inners(model.computation)))
+    inner = _inners(model)[0]
 
     def products(size: int) -> float:
         given = replace(base, tile={**base.tile, row: size}, block={}, inner=inner, short_first=True)
@@ -208,7 +208,7 @@ def _sizes(tiles: int, most: int) -> list[int]:
 def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
     """Blocks whose results fit, twice where there are several."""
     computation = model.computation
-    base = replace(base, inner=next(iter(_inners(computation))))
+    base = replace(base, inner=_inners(model)[0])
     grid = Grid(computation, base)
     most = model.leaves.memory("result").rows // max(1, model.leaves.rows("result", grid))
     sizes = {dim: _sizes(n, most if dim in computation.parallel else n) for dim, n in grid.tiles.items()}
@@ -241,15 +241,17 @@ def _orders(computation: Contraction, block: Mapping[str, int], base: Schedule) 
             yield (*order, *reduction)
 
 
-def _inners(computation: Contraction) -> Iterable[tuple[str, ...]]:
-    """Orders inside a block: rows innermost, so that the right operand can stay in the array."""
+def _inners(model: CostModel) -> Sequence[tuple[str, ...]]:
+    """Orders inside a block: rows innermost, so that the right operand can stay in the array; columns too
+    where moves bring the left one to where products read it, so that it stays there."""
+    computation, leaves = model.computation, model.leaves
     right = computation.operand_dims["right"]
     beside = [d for d in computation.parallel if d in right and d != computation.row]
     inside = [d for d in computation.parallel if d not in right and d != computation.row]
-    return (
-        (*computation.reduction, *beside, *inside, computation.row),
-        (*beside, *computation.reduction, *inside, computation.row),
-    )
+    rows = (*inside, computation.row)
+    usual = ((*computation.reduction, *beside, *rows), (*beside, *computation.reduction, *rows))
+    stays = isinstance(leaves, Tasks) and bool(leaves.near.get("left")) and not leaves.keeps
+    return (*usual, (*computation.reduction, *rows, *beside)) if stays else usual
 
 
 def _levels(model: CostModel, given: Grid) -> Iterator[Grid]:

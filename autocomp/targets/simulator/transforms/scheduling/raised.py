@@ -25,6 +25,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Co
 from autocomp.targets.simulator.transforms.scheduling.lifting.fit import contractions_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.tracing import flow_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.whole import whole_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.blocked import blocked
 from autocomp.targets.simulator.transforms.scheduling.lowering.body import body
 from autocomp.targets.simulator.transforms.scheduling.lowering.joined import joined
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
@@ -96,7 +97,7 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        return joined(*sized(whole.computation, staged(tasks_of(whole, commands))))
+        return blocked(*joined(*sized(whole.computation, staged(tasks_of(whole, commands)))))
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from autocomp.remember import remember
@@ -34,7 +35,7 @@ class WholeCostModel(CostModel):
     def row_dim(self, stream: str) -> str:
         if stream == "left" and self.computation.pieced:
             return self.computation.column  # of each piece, one command moves all rows
-        if stream == "left" and "left" in self.leaves.wide:
+        if stream == "left" and self._column(stream) == self.computation.row:
             return self.computation.depth
         return {"right": self.computation.depth}.get(stream, self.computation.row)
 
@@ -130,23 +131,30 @@ class WholeCostModel(CostModel):
         return remember(self, "cycles of commands", key, lambda: self._estimated(command, sizes))
 
     def _sizes(self, extents: Mapping[str, int]) -> dict[str, int]:
-        """Elements of a tile along each dimension whose tiles have several sizes."""
-        return {d: extents.get(d, s.usual) for d, s in self.leaves.sizes.items()}
+        """Elements of a tile along each dimension whose tiles have several sizes, or come several in a move."""
+        return {d: extents.get(d, usual) for d, usual in self._usual.items()}
+
+    @cached_property
+    def _usual(self) -> Mapping[str, int]:
+        """The same of a tile in the kernel."""
+        several = {wide.dim: 1 for wide in self.leaves.wide.values()}
+        return several | {d: known.usual for d, known in self.leaves.sizes.items()}
 
     def _estimated(self, command: Command, sizes: Mapping[str, int]) -> float:
         accelerator = self.leaves.accelerator
         unit = unit_settings(accelerator, command.instruction)
         parts = 1 if command.parts is None else command.parts.usual
         if command.piece is not None and str(unit.get("kind", "")).startswith("transfer"):
-            count, length = command.piece.count * parts, command.piece.bytes
+            count, length, blocks = command.piece.count * parts, command.piece.bytes, 1
             for value in command.operands.values():
                 if isinstance(value, Extent) and value.dense:
-                    length = max(1, length * sizes[value.dim] // self.leaves.sizes[value.dim].usual)
+                    length = max(1, length * sizes[value.dim] // self._usual[value.dim])
+                    blocks = 1 if value.dim in self.leaves.sizes else sizes[value.dim]
                 elif isinstance(value, Extent):
                     count = sizes[value.dim] * value.each
             memory = seen_by(accelerator, command.instruction)
             traffic = Cutting.of(unit, memory).on_average(length, 0).scaled(count)
-            return transfer_cycles(unit, memory, count, 1, traffic)
+            return transfer_cycles(unit, memory, count, blocks, traffic)
         return parts * (self._stated(command, sizes, "busy", "rows") or 1.0)
 
     def _stated(self, command: Command, sizes: Mapping[str, int], *keys: str) -> float:

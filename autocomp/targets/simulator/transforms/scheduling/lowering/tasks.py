@@ -122,11 +122,13 @@ class Sized:
 
 @dataclass(frozen=True)
 class Wide:
-    """A load that may bring several tiles along a dimension: elements at most, and those that fill a request."""
+    """A load that may bring several tiles along a dimension: coordinates at most, and those that fill a request. The
+    tiles of another dimension may have to be `whole`: a short one would lie elsewhere."""
 
     dim: str
     most: int
     request: int
+    whole: str = ""
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,10 @@ class Tasks:
         wide = self.wide.get(operand)
         if wide is None:
             return 1
-        size = grid.schedule.tile.get(wide.dim, self.sizes[wide.dim].usual)
+        tile = grid.schedule.tile
+        size = tile.get(wide.dim, self.sizes[wide.dim].usual if wide.dim in self.sizes else 1)
+        if wide.whole and grid.computation.extents[wide.whole] % tile.get(wide.whole, 1):
+            return 1
         chosen = grid.schedule.width.get(operand, -(-wide.request // size))
         return max(1, min(chosen, wide.most // size, grid.block[wide.dim]))
 

@@ -1,0 +1,80 @@
+"""Loads of several whole tiles at once: a move of many columns lays them out in blocks, each like a tile of its own.
+
+Where a block has as many rows as a tile and each tile is one block, the tiles that lie side by side in DRAM come one
+after the other in local memory: in fewer commands, and in longer requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autocomp.targets.simulator.isa.algebra import names_in
+from autocomp.targets.simulator.isa.timing import unit_number
+from autocomp.targets.simulator.transforms.analysis.requests import unit_settings
+from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, move_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Tasks, Varied, Wide
+
+
+def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
+    """The contraction with loads that may bring several tiles, where the machine's moves allow it."""
+    for operand in tasks.loads:
+        if operand != "left" or not computation.pieced:
+            tasks = _blocked(computation, tasks, operand)
+    return computation, tasks
+
+
+def _blocked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
+    load, room, source = tasks.loads[operand], tasks.rooms[operand], computation.operands[operand]
+    move = _move(load)
+    taken = operand in tasks.wide or operand in tasks.filled or tasks.brings[operand] or not room.addressed
+    if taken or move is None or move.columns != move.width or room.rows != move.rows:
+        return tasks
+    names = _counting(load, move, room.sized is not None)
+    along = [dim for dim in source.dims if source.along(dim) == move.width * move.element]
+    if len(names) != 1 or len(along) != 1 or along[0] in tasks.sizes:
+        return tasks
+    ((name,), (dim,)) = names, along
+    most = _most(load, name, move.width)
+    request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // move.columns
+    wide = Wide(dim, most, max(1, request // move.element), whole="" if room.sized is None else room.sized[0])
+    operands = {**load.operands, name: Extent(dim, move.width, dense=True)}
+    changed = {**tasks.loads, operand: replace(load, operands=operands)}
+    return replace(tasks, loads=changed, wide={**tasks.wide, operand: wide}) if most > 1 else tasks
+
+
+def _move(load: Command) -> Move | None:
+    """The load as a move of rows in blocks of columns, all tiles alike; None for any other."""
+    transfers = load.given.transfers
+    if len(transfers) != 1 or load.parts is not None or any(isinstance(v, Varied) for v in load.operands.values()):
+        return None
+    (transfer,) = transfers
+    if transfer.target.pointer or len(transfer.moved) != 1 or not transfer.moved[0].source.pointer:
+        return None
+    try:
+        move = move_of(load.given, transfer, transfer.target, transfer.moved[0].source)
+    except NotApplicable:
+        return None
+    return move if move.local.steps[move.column_axis].width else None
+
+
+def _counting(load: Command, move: Move, grows: bool) -> frozenset[str]:
+    """The operands that say how many columns there are. None where the blocks of tiles that grow would not."""
+    step = move.local.steps[move.column_axis]
+    if load.given.number(step.rows) != move.rows:
+        return frozenset()
+    if grows and not any(isinstance(load.operands.get(name), Extent) for name in names_in(step.rows)):
+        return frozenset()
+    bounds = load.given.transfers[0].bounds[move.column_axis]
+    named = frozenset(name for bound in bounds for name in names_in(bound))
+    return named & {p.name for p in load.instruction.parameters if load.operands.get(p.name) == move.columns}
+
+
+def _most(load: Command, name: str, width: int) -> int:
+    """Tiles in one load, by the range of the operand and what the instruction requires."""
+    high = next(p.high for p in load.instruction.parameters if p.name == name) or width
+    tiles = high // width
+    while tiles > 1 and not load.given.requires({**load.given.operands, name: tiles * width}):
+        tiles -= 1
+    return tiles
