@@ -185,6 +185,7 @@ def pool(results: Array, pooling: Pooling) -> Array:
     """The largest result of each window; what lies outside the image is 0."""
     margin, size, stride = pooling.padding, pooling.size, pooling.stride
     padded = np.pad(results, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (1, 2))
+    rows = np.lib.stride_tricks.sliding_window_view(padded, size, 1)
+    windows = np.lib.stride_tricks.sliding_window_view(rows, size, 2)
     largest: Array = windows[:, ::stride, ::stride].max(axis=(-1, -2))
     return largest

@@ -13,7 +13,7 @@ from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, transformation
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, candidates_of, transformation
 from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
 
@@ -74,7 +74,7 @@ def prove() -> Prove:
 
 def with_best(facts: Facts, name: str) -> Facts:
     """The facts after the best candidate of a transformation, if one applies here."""
-    for candidate in transformation(name).candidates(facts):
+    for candidate in candidates_of(transformation(name), facts):
         try:
             return apply(facts, (name, candidate.parameters))
         except NotApplicable:

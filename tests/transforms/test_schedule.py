@@ -16,7 +16,7 @@ from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, transformation
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, candidates_of, transformation
 from autocomp.targets.simulator.transforms.legality import cycles
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
@@ -101,7 +101,7 @@ DEPTHWISE = convolution({"N": 1, "H": 7, "W": 9, "C": 48, "K": 48, "R": 3, "S": 
 
 
 def proposals(facts: Facts) -> list[Parameters]:
-    return [proposal.parameters for proposal in transformation("schedule").candidates(facts)]
+    return [proposal.parameters for proposal in candidates_of(transformation("schedule"), facts)]
 
 
 def loads(facts: Facts, tensor: str) -> int:
@@ -395,8 +395,8 @@ def test_a_pooled_image_that_the_machine_orders_in_part_is_stored_behind_a_fence
 
 
 def test_a_proposal_says_where_its_cycles_are_from() -> None:
-    facts = naive(17, 60, 40)
-    first = transformation("schedule").candidates(facts)[0]
+    facts = naive(35, 48, 64)
+    first = candidates_of(transformation("schedule"), facts)[0]
     found = cycles(applied(transformation("schedule"), facts, first.parameters))
     assert first.reason.endswith(f" tiles a block; {found:,} cycles when it was run")
 

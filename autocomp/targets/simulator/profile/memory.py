@@ -117,7 +117,8 @@ def _live(recording: Recording, uses: _Uses, window: int, windows: int) -> Numbe
     np.maximum.at(most, np.minimum(times // window, windows - 1), level)
     carried = np.searchsorted(times, np.arange(windows) * window, side="right") - 1
     before = np.where(carried >= 0, level[np.maximum(carried, 0)] if len(level) else 0, 0)
-    return np.maximum(most, before)
+    live: Numbers = np.maximum(most, before)
+    return live
 
 
 def _add_uses(uses: _Uses, local_uses: npt.NDArray[np.float64], moved: npt.NDArray[np.float64]) -> None:

@@ -166,7 +166,7 @@ class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
 def _exact(a: Tensor, b: Tensor) -> bool:
     """True if float64 holds each sum in the product of two matrices of integers."""
     largest = [max(abs(int(one.min())), abs(int(one.max()))) if one.numel() else 0 for one in (a, b)]
-    return a.shape[-1] * largest[0] * largest[1] <= EXACT
+    return bool(a.shape[-1] * largest[0] * largest[1] <= EXACT)
 
 
 def _shares(one: Tensor, other: Tensor) -> bool:

@@ -151,7 +151,8 @@ class _Estimate:
             each, others = each / tiles, others * tiles
         last = size if grid.schedule.short_first or row != stationary[0] else self._short(row)
         exposed = max(0.0, model.entering - last) + (model.passes - 1) * last
-        return others * np.maximum(each + exposed, model.entering)
+        products: Steps = others * np.maximum(each + exposed, model.entering)
+        return products
 
     @property
     def _outermost(self) -> tuple[str, ...]:
@@ -227,9 +228,11 @@ class _Estimate:
 
 def _later(values: Steps, steps: int) -> Steps:
     """The value of each step, moved to a number of steps later."""
-    return np.concatenate([np.zeros(steps), values])[: len(values)]
+    later: Steps = np.concatenate([np.zeros(steps), values])[: len(values)]
+    return later
 
 
 def _earlier(values: Steps, steps: int) -> Steps:
     """The value of each step, moved to a number of steps earlier."""
-    return np.concatenate([values, np.zeros(steps)])[-len(values) :]
+    earlier: Steps = np.concatenate([values, np.zeros(steps)])[-len(values) :]
+    return earlier
