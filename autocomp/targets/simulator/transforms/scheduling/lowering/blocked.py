@@ -1,7 +1,7 @@
-"""Loads of several whole tiles at once: a move of many columns lays them out in blocks, each like a tile of its own.
+"""Loads of several whole tiles at once.
 
-Where a block has as many rows as a tile and each tile is one block, the tiles that lie side by side in DRAM come one
-after the other in local memory: in fewer commands, and in longer requests.
+A move of many columns may lay them out in blocks. Where a block has the rows of a tile, and a tile is one block, tiles
+that lie side by side in DRAM come one after the other. That takes fewer commands and longer requests.
 """
 
 from __future__ import annotations
