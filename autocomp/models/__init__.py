@@ -8,6 +8,7 @@ from autocomp.models.operations import Layer, Operation
 from autocomp.models.stablehlo import SUFFIXES, import_stablehlo
 
 __all__ = [
+    "SUFFIXES",
     "Forecast",
     "HostOperation",
     "Layer",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from autocomp.data import check_regular, decode, listing, read_regular, write_atomically
+from autocomp.data import check_regular, closest, decode, listing, read_regular, write_atomically
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
 from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
@@ -187,7 +187,9 @@ def find(name: str, warn: Warn, roots: Sequence[Path] | None = None) -> Stored:
                 f"{name!r} means several schedules: {listing(paths)}",
                 hint=f"give more of its path, such as {paths[0]!r}",
             )
+    near = closest(tail, [s.path.stem for s in stored])
+    guess = f"did you mean {near!r}? " if near else ""
     raise ConfigError(
         f"no schedule named {name!r}",
-        hint=f"known: {listing([s.entry.path for s in stored])}; `autocomp schedules list` has all",
+        hint=f"{guess}known: {listing([s.entry.path for s in stored])}; `autocomp schedules list` has all",
     )

@@ -153,6 +153,7 @@ OTHERS = [
     "schedules merge folder right.yaml",
     "export",
     "export nowhere",
+    "export I512_J512_K512 --accelerator gemmini",
     "export nothing.c",
     "export folder",
     "model right.yaml --accelerator gemmini",

@@ -60,7 +60,7 @@ def export(
     from autocomp.export import check_export, export_files
     from autocomp.report import make_console
 
-    given = [bool(names and not workload), bool(workload), bool(accelerator and not names)]
+    given = [bool(names and not workload), bool(workload), bool(accelerator)]
     if sum(given) != 1 or (workload and len(names) != 1):
         raise click.UsageError("give schedules, or one kernel's file with --workload, or --accelerator alone")
     if names and workload is None and (files := _package(names)):

@@ -127,8 +127,11 @@ def model(
 
 
 def _quantise(model: Path, target: Path, samples: Path | None) -> None:
+    from autocomp.models import SUFFIXES
     from autocomp.models.quantise import SAMPLES, quantise, random_samples, read_samples
 
+    if model.suffix in SUFFIXES:
+        raise click.UsageError(f"--quantise needs an ONNX model, and {model} is a StableHLO module")
     if samples is None:
         warn(f"scales come from {SAMPLES} inputs drawn at random; give --samples for a model that is to be used")
     quantise(model, target, read_samples(samples) if samples is not None else random_samples(model, seed=0))

@@ -31,12 +31,13 @@ function trajectory(run, name) {
   best.push({ x: end, y: top });
   const { bound } = run.run;
   const start = name === "evaluations" ? 1 : 0;
+  const right = end > start ? end : start + 1; // of one evaluation, the bound is a line too
   const [low, high] = points.length ? spread([...(bound ? [run.lower ? bound / 1.2 : bound * 1.2] : []), ...points.map((point) => point.y)], 1.12) : [1, 10];
   return {
-    x: { scale: linear(start, Math.max(end, start + 1e-9), axis.label.endsWith("(count)")), label: axis.label },
+    x: { scale: linear(start, right, axis.label.endsWith("(count)")), label: axis.label },
     y: { scale: logarithmic(low, high), label: run.unit === "cycles" ? "time (cycles)" : run.unit },
     lines: [
-      ...(bound ? [{ points: [{ x: start, y: bound }, { x: end, y: bound }], tint: "soft", dash: [4, 4], name: "bound: nothing is faster" }] : []),
+      ...(bound ? [{ points: [{ x: start, y: bound }, { x: right, y: bound }], tint: "soft", dash: [4, 4], name: "bound: nothing is faster" }] : []),
       ...(points.length ? [{ points: best, tint: "accent", weight: 2, name: "best so far" }] : []),
     ],
     points,
