@@ -124,6 +124,7 @@ def test_groups_that_are_left_over_are_a_part_of_their_own_that_is_scheduled() -
     workload = depthwise(channels=35, size=8)
     first, _ = transformation("block_diagonal").candidates(naive(workload))
     assert first.parameters == TOGETHER[1]  # 3 passes of 16, 16 and 3 channels, in place of 7 of 5
+    assert not transformation("schedule").candidates(naive(depthwise(channels=19, size=3)))  # few commands: one by one
     part = {"block": {"p": 4}, "ahead": ["left", "right"], "deferred": True}
     facts = apply(naive(workload), ("schedule", {"diagonal": first.parameters, "part": 1, **part}))
     scheduled = apply(facts, ("schedule", {"part": 2, **part}))

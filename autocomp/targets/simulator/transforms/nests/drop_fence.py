@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
+from autocomp.targets.simulator.isa.main_memory import longest_latency
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.analysis.fences import is_fence
@@ -18,7 +19,7 @@ from autocomp.targets.simulator.transforms.syntax.nest import enclosing
 from autocomp.targets.simulator.transforms.syntax.rewrite import Path, call_of, rewrite_statements, walk, with_body
 
 _MOVES = ("load", "store")
-_CYCLES = 60.0  # that everything stands still at a fence, roughly
+_LATENCIES = 3  # of memory, in which everything stands still at a fence: stores end, then loads begin, and units fill
 
 
 class DropFence(Transformation):
@@ -41,11 +42,12 @@ class DropFence(Transformation):
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each fence but the one that ends the kernel: whether one is needed is for the memory discipline to say. In a
         kernel that is written out it is known, and all that are not go at once."""
+        each = float(_LATENCIES * longest_latency(facts.accelerator))
         if is_written_out(facts):
             program = known_program(facts)
             count = 0 if program is None else len(unneeded(program))
             reason = f"{count} fences order no two accesses of the same elements"
-            return [Proposal({}, reason, count * _CYCLES)] if count else []
+            return [Proposal({}, reason, count * each)] if count else []
         one_by_one = [
             Proposal({"fence": number}, f"commands go on without waiting at fence number {number}")
             for number, path in enumerate(_fences(facts))
@@ -55,7 +57,7 @@ class DropFence(Transformation):
         if not count or not _only_moves_between(facts):
             return one_by_one
         reason = f"commands go on without waiting at {count} fences in loops, as nothing that is stored is loaded"
-        return [Proposal({"loops": True}, reason, count * _CYCLES), *one_by_one]
+        return [Proposal({"loops": True}, reason, count * each), *one_by_one]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`fence` is the number of a fence in source order, from 0; with `loops`, all fences in loops are removed. The

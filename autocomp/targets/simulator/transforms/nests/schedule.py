@@ -27,6 +27,7 @@ from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbou
 from autocomp.targets.simulator.transforms.scheduling.parts import Part, parts_of, whole_of_kernel
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
+from autocomp.targets.simulator.transforms.straight.write_out import is_short
 
 _MOST = 12  # proposals
 _TIMED = 12  # schedules that are lowered and timed …
@@ -196,7 +197,8 @@ def _raised(facts: Facts, part: Part) -> Raised:
 
 def _versions(facts: Facts) -> Iterator[_Version]:
     """The kernel as it is and, where it has no schedule, with what may be done to it before: those that are raised.
-    One with groups that leave most of the array empty is not looked at as it is."""
+    One with groups that leave most of the array empty is not looked at as it is. What makes several parts of a short
+    kernel is left out: its commands are worked on one by one, across parts."""
     diagonal = candidates_of(_BEFORE["diagonal"], facts)
     versions = [] if diagonal else list(_of_parts(facts, {}))
     yield from versions
@@ -205,7 +207,9 @@ def _versions(facts: Facts) -> Iterator[_Version]:
     for name, item in _BEFORE.items():
         for proposal in item.proposals(facts)[:1]:
             changed = applied(item, facts, proposal.parameters)
-            yield from _of_parts(changed, {name: proposal.parameters})
+            versions = list(_of_parts(changed, {name: proposal.parameters}))
+            if len(versions) == 1 or not is_short(changed):
+                yield from versions
 
 
 def _of_parts(facts: Facts, before: Parameters) -> Iterator[_Version]:
