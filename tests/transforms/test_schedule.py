@@ -167,6 +167,7 @@ def test_a_kernel_says_how_it_was_scheduled_and_is_offered_schedules_near_that()
     near = proposals(facts)
     assert near
     assert all(sum(stated.get(name) != one.get(name) for name in {*stated, *one}) <= 2 for one in near)
+    assert any(one["tile"] == {**stated["tile"], "i": 12} for one in changes(facts))  # of 35 rows: 3 tiles alike
 
 
 def test_another_schedule_of_a_scheduled_kernel_is_that_of_the_computation(prove: Prove) -> None:

@@ -197,8 +197,8 @@ def _raised(facts: Facts, part: Part) -> Raised:
 
 def _versions(facts: Facts) -> Iterator[_Version]:
     """The kernel as it is and, where it has no schedule, with what may be done to it before: those that are raised.
-    One with groups that leave most of the array empty is not looked at as it is. What makes several parts of a short
-    kernel is left out: its commands are worked on one by one, across parts."""
+    One with groups that leave most of the array empty is not looked at as it is. A short kernel is not
+    changed into several parts: its commands are worked on one by one."""
     diagonal = candidates_of(_BEFORE["diagonal"], facts)
     versions = [] if diagonal else list(_of_parts(facts, {}))
     yield from versions

@@ -178,6 +178,11 @@ def _rows(model: CostModel, base: Schedule) -> list[int]:
     return [most] if products(least) >= products(most) else [most, least]
 
 
+def equal(extent: int, most: int) -> int:
+    """The size of as few tiles of at most `most` elements as possible, all about as large."""
+    return ceil(extent / ceil(extent / most))
+
+
 def _tiles(leaves: Tasks, computation: Contraction) -> Iterator[Mapping[str, int]]:
     """Tiles of the sizes that they have, of more, and of less, one dimension or all at a time."""
     choices: dict[str, list[int]] = {}
@@ -186,8 +191,8 @@ def _tiles(leaves: Tasks, computation: Contraction) -> Iterator[Mapping[str, int
         most = min(extent, known.most)
         sizes = {known.usual, most, *(known.usual >> n for n in range(1, _HALVINGS))}
         if computation.pieced and dim == computation.row:
-            equal = ceil(extent / ceil(extent / most))
-            sizes |= {equal, *(size for size in (equal >> n for n in range(1, _HALVINGS)) if size)}
+            alike = equal(extent, most)
+            sizes |= {alike, *(size for size in (alike >> n for n in range(1, _HALVINGS)) if size)}
         choices[dim] = sorted((size for size in sizes if size >= min(_SMALLEST, known.usual)), reverse=True)
     usual = leaves.largest(computation)
     yield from ({**usual, **dict(zip(choices, sizes, strict=True))} for sizes in cartesian(*choices.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autocomp.targets.simulator.transforms.scheduling.choose import BOTH
+from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, equal
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -64,8 +64,12 @@ def _blocks(given: Raised) -> Iterator[Schedule]:
 
 
 def _tiles(given: Raised) -> Iterator[Schedule]:
-    """Whole tiles of half and of twice the size, as many as cover the same block."""
+    """Whole tiles of half and of twice the size, as many as cover the same block. Of others, equal rows in all or the
+    most in all but the last: a short tile's moves wait as long as others' for memory."""
     if not isinstance(given.leaves, Tasks):
+        row, most = given.computation.row, given.leaves.largest(given.computation)
+        for size in (equal(given.computation.extents[row], most[row]), most[row]):
+            yield replace(given.schedule, tile={**given.schedule.tile, row: size})
         return
     schedule, block = given.schedule, Grid(given.computation, given.schedule).block
     for dim, known in given.leaves.sizes.items():
