@@ -34,7 +34,10 @@ def _moves(given: Raised) -> Iterator[Schedule]:
 
 
 def _ahead(given: Raised) -> Iterator[Schedule]:
-    """Loads and stores beside the products, or on time."""
+    """Loads and stores beside the products, or on time. Registers that the machine renames are ahead by as many
+    commands as its queues hold; a program may go ahead by more."""
+    if given.leaves.flowing - set(given.leaves.queued):
+        yield replace(given.schedule, ahead=BOTH - set(given.leaves.queued), early=0)
     for early in _EARLY:
         yield replace(given.schedule, ahead=BOTH - given.leaves.flowing, early=early)
     for lead in _LEADS:
