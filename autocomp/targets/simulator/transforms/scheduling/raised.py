@@ -22,7 +22,7 @@ from autocomp.targets.simulator.transforms.scheduling.choose import plain
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Commands
-from autocomp.targets.simulator.transforms.scheduling.lifting.fit import contractions_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.contractions import contractions_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.tracing import flow_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.whole import whole_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.blocked import blocked

@@ -10,7 +10,7 @@ from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.tree import AddressField, Call, Expression, Name, Number, StateField
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Commands
-from autocomp.targets.simulator.transforms.scheduling.lifting.fit import Lifted
+from autocomp.targets.simulator.transforms.scheduling.lifting.contractions import Lifted
 from autocomp.targets.simulator.transforms.scheduling.lifting.flow import Products, Tiles
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, Registers, effects_of, form_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import (
