@@ -32,8 +32,10 @@ Samples = Sequence[Mapping[str, npt.NDArray[Any]]]
 
 def quantise(source: Path, target: Path, samples: Samples) -> None:
     """Write the int8 model. Samples are the model's inputs by name, all of the same sizes, which the model then has.
+    A sample may lack the first axis of an input, which is 1 then.
 
-    Raises ConfigError when a package is missing, or ONNX Runtime cannot quantise the model.
+    Raises ConfigError when a package is missing, a sample does not fit the inputs, or ONNX Runtime cannot quantise the
+    model.
     """
     try:
         import onnx
@@ -44,6 +46,7 @@ def quantise(source: Path, target: Path, samples: Samples) -> None:
             "quantising models needs the package onnxruntime", hint="pip install 'autocomp[onnxruntime]'"
         ) from None
     model = load_model(source)
+    samples = [_fitted(model, sample) for sample in samples]
     try:
         with tempfile.TemporaryDirectory() as name, _Quiet():
             fixed, prepared = Path(name) / "fixed.onnx", Path(name) / "prepared.onnx"
@@ -104,6 +107,23 @@ def read_samples(path: Path) -> Samples:
     if len(counts) != 1 or counts == {0}:
         raise ConfigError(f"{path} has {', '.join(arrays) or 'nothing'}; expected samples of each input, equally many")
     return [{name: array[n] for name, array in arrays.items()} for n in range(counts.pop())]
+
+
+def _fitted(model: Any, sample: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The sample with as many axes as the model's inputs have."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    axes = {e.name: len(e.type.tensor_type.shape.dim) for e in model.graph.input if e.name not in constants}
+    if set(sample) != set(axes):
+        raise ConfigError(f"the samples have {', '.join(sample)}; the model's inputs are {', '.join(axes)}")
+    fitted = {name: array[None] if array.ndim == axes[name] - 1 else array for name, array in sample.items()}
+    for name, array in fitted.items():
+        if array.ndim != axes[name]:
+            shape = " x ".join(map(str, array.shape)) or "a number"
+            raise ConfigError(
+                f"a sample of {name} is {shape}, and the model's input has {axes[name]} axes",
+                hint="the samples lie along the first axis of each array, before the axes of the input",
+            )
+    return fitted
 
 
 def _fix_sizes(model: Any, sample: Mapping[str, npt.NDArray[Any]]) -> None:

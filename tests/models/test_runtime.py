@@ -225,7 +225,7 @@ def float_network(folder: Path) -> Path:
 
 def test_a_float_model_is_quantised_so_that_kernels_take_it_over_whole(tmp_path: Path) -> None:
     path, target = float_network(tmp_path), tmp_path / "int8.onnx"
-    quantise(path, target, [{"x": image(seed)} for seed in range(3)])
+    quantise(path, target, [{"x": image(0)}, {"x": image(1)[0]}, {"x": image(2)[0]}])  # a batch, or one image of it
     assert {o.kind for o in import_model(target).operations} == {"conv2d", "gemm"}
     assert "Relu" not in {h.name for h in import_model(target).host}
     model = PartitionedModel(target, MACHINE)
@@ -237,7 +237,12 @@ def test_a_float_model_is_quantised_so_that_kernels_take_it_over_whole(tmp_path:
     assert np.abs(model.run({"x": image(2)}).outputs["y"] - before).max() < 0.05 * np.abs(before).max()
 
 
-def test_samples_of_different_numbers_are_refused(tmp_path: Path) -> None:
+def test_samples_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    path, target = float_network(tmp_path), tmp_path / "int8.onnx"
+    with pytest.raises(ConfigError, match="a sample of x is 8 x 8, and the model's input has 4 axes"):
+        quantise(path, target, [{"x": np.zeros((8, 8))}])
+    with pytest.raises(ConfigError, match="the samples have z; the model's inputs are x"):
+        quantise(path, target, [{"z": image(0)}])
     np.savez(tmp_path / "samples.npz", x=np.zeros((2, 3)), y=np.zeros((3, 3)))
     with pytest.raises(ConfigError, match="expected samples of each input, equally many"):
         read_samples(tmp_path / "samples.npz")
