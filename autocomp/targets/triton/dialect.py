@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autocomp.errors import KernelError
 from autocomp.targets.protocol import Language
 from autocomp.targets.triton.language import check_module, fingerprint, parse
-from autocomp.targets.triton.rewrites.tree import loops_in, text_of
+from autocomp.targets.triton.rewrites.syntax.tree import loops_in, text_of
 from autocomp.workload.model import Workload
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
-from autocomp.targets.triton.rewrites.groups import HOPPER
+from autocomp.targets.triton.rewrites.groups.common import HOPPER
 from autocomp.targets.triton.rewrites.parameters import SCALE_BLOCK, SetParameters
-from autocomp.targets.triton.rewrites.tree import calls_in, has_dot, launches_of, main_kernels, text_of
+from autocomp.targets.triton.rewrites.syntax.tree import calls_in, has_dot, launches_of, main_kernels, text_of
 from autocomp.targets.triton.row_routes import row_routes, settle, states_sizes
 from autocomp.targets.triton.way import Route, Way
 

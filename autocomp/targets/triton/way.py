@@ -10,7 +10,7 @@ from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
 from autocomp.targets.triton.rewrites.registry import rewritten
-from autocomp.targets.triton.rewrites.tree import has_dot, launches_of, main_kernels
+from autocomp.targets.triton.rewrites.syntax.tree import has_dot, launches_of, main_kernels
 
 Step = tuple[str, Mapping[str, Any]]
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocomp.targets.triton.language.module import Module, parameters
-from autocomp.targets.triton.rewrites.ranks import rank, ranks_of
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.ranks import rank, ranks_of
+from autocomp.targets.triton.rewrites.syntax.tree import (
     called,
     calls_in,
     edited,

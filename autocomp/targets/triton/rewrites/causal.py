@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from autocomp.targets.triton.language.module import Module
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.tree import (
     argument,
     block_of,
     bounds,

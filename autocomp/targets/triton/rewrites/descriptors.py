@@ -11,10 +11,10 @@ from typing import Any
 
 from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import Launch, Module, parameters
-from autocomp.targets.triton.rewrites.access import Access, Accesses, offset_text
-from autocomp.targets.triton.rewrites.cleaning import drop_unused, drop_unused_parameters
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.access import Access, Accesses, offset_text
+from autocomp.targets.triton.rewrites.syntax.cleaning import drop_unused, drop_unused_parameters
+from autocomp.targets.triton.rewrites.syntax.tree import (
     block_of,
     bound_arguments,
     calls_in,

@@ -13,18 +13,24 @@ from autocomp.remember import bare
 from autocomp.targets.triton.language.module import Module
 from autocomp.targets.triton.rewrites.arithmetic import DeferScale, Exp2, Reciprocal, UniformIndex
 from autocomp.targets.triton.rewrites.causal import ImpliedMask, SkipMasked, SplitMasked
+from autocomp.targets.triton.rewrites.chains.fusion import FuseEpilogue, OverlapLaunches
+from autocomp.targets.triton.rewrites.chains.joining import JoinProducts
 from autocomp.targets.triton.rewrites.descriptors import TensorDescriptors
-from autocomp.targets.triton.rewrites.early import EarlyLoads
-from autocomp.targets.triton.rewrites.fusion import FuseEpilogue, OverlapLaunches
-from autocomp.targets.triton.rewrites.group_attention import AttentionGroups
-from autocomp.targets.triton.rewrites.group_products import WarpGroups
-from autocomp.targets.triton.rewrites.joining import JoinProducts
+from autocomp.targets.triton.rewrites.groups.attention import AttentionGroups
+from autocomp.targets.triton.rewrites.groups.products import WarpGroups
 from autocomp.targets.triton.rewrites.loops import LoopOptions, SplitStore, WarpSpecialise
 from autocomp.targets.triton.rewrites.parameters import SetParameters
 from autocomp.targets.triton.rewrites.precision import ProductPrecision
 from autocomp.targets.triton.rewrites.programs import GroupPrograms, Persistent, ReversePrograms
 from autocomp.targets.triton.rewrites.rewrite import Rewrite
-from autocomp.targets.triton.rewrites.rows import CacheHints, JoinPairs, OneBlock, OnlineSoftmax, RowsPerProgram
+from autocomp.targets.triton.rewrites.rows.early import EarlyLoads
+from autocomp.targets.triton.rewrites.rows.reductions import (
+    CacheHints,
+    JoinPairs,
+    OneBlock,
+    OnlineSoftmax,
+    RowsPerProgram,
+)
 from autocomp.targets.triton.rewrites.waves import FinishWave
 
 REWRITES: tuple[Rewrite, ...] = (

@@ -9,7 +9,7 @@ from typing import Any
 
 from autocomp.targets.triton.language.module import Module, parameters
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.tree import (
     block_of,
     calls_in,
     constexprs,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.targets.triton.language.module import dotted
-from autocomp.targets.triton.rewrites.groups import (
+from autocomp.targets.triton.rewrites.groups.common import (
     barriers,
     describe_for_groups,
     import_gluon,
@@ -22,7 +22,7 @@ from autocomp.targets.triton.rewrites.groups import (
     specialised,
 )
 from autocomp.targets.triton.rewrites.rewrite import refuse
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.tree import (
     bounds,
     called,
     calls_in,

@@ -10,9 +10,9 @@ from functools import cached_property
 
 from autocomp.errors import NotApplicable
 from autocomp.targets.triton.language.module import parameters
-from autocomp.targets.triton.rewrites.names import carried, definitions, early
 from autocomp.targets.triton.rewrites.rewrite import refuse
-from autocomp.targets.triton.rewrites.tree import argument, called, calls_in, text_of
+from autocomp.targets.triton.rewrites.syntax.names import carried, definitions, early
+from autocomp.targets.triton.rewrites.syntax.tree import argument, called, calls_in, text_of
 
 VECTOR = -1  # the axis of a range that has not been placed along rows or columns yet
 PASSED_THROUGH = ("multiple_of", "max_contiguous", "max_constancy")  # hints, which change no value

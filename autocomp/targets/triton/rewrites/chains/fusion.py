@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocomp.targets.triton.language.module import Launch, Module, parameters
-from autocomp.targets.triton.rewrites.access import Accesses
-from autocomp.targets.triton.rewrites.cleaning import drop_unused, drop_unused_parameters
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.access import Accesses
+from autocomp.targets.triton.rewrites.syntax.cleaning import drop_unused, drop_unused_parameters
+from autocomp.targets.triton.rewrites.syntax.tree import (
     block_of,
     blocks,
     bound_arguments,

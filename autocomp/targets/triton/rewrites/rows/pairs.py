@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from autocomp.targets.triton.rewrites.cleaning import drop_unused
 from autocomp.targets.triton.rewrites.rewrite import refuse
-from autocomp.targets.triton.rewrites.tree import called, calls_in, fresh, names_in, statements, text_of
+from autocomp.targets.triton.rewrites.syntax.cleaning import drop_unused
+from autocomp.targets.triton.rewrites.syntax.tree import called, calls_in, fresh, names_in, statements, text_of
 
 
 def join_pairs(function: ast.FunctionDef) -> None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from autocomp.targets.triton.language.module import parameters
-from autocomp.targets.triton.rewrites.tree import argument, called
+from autocomp.targets.triton.rewrites.syntax.tree import argument, called
 
 _REDUCTIONS = ("sum", "max", "min", "argmax", "argmin", "reduce", "xor_sum")
 ROUNDS = 8  # of propagation; names depend on each other through few loops

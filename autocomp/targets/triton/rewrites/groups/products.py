@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocomp.targets.triton.language.module import Module
-from autocomp.targets.triton.rewrites.group_loops import GroupedLoop, Operand, columns_of, loaded, zeros_of
-from autocomp.targets.triton.rewrites.groups import HOPPER, in_gluon, indented
+from autocomp.targets.triton.rewrites.groups.common import HOPPER, in_gluon, indented
+from autocomp.targets.triton.rewrites.groups.loops import GroupedLoop, Operand, columns_of, loaded, zeros_of
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.tree import (
     called,
     calls_in,
     constexprs,

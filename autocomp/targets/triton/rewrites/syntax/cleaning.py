@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from autocomp.targets.triton.language.module import parameters
-from autocomp.targets.triton.rewrites.tree import blocks, calls_in, drop_keyword, launches_of, loads_of
+from autocomp.targets.triton.rewrites.syntax.tree import blocks, calls_in, drop_keyword, launches_of, loads_of
 
 
 def drop_unused(function: ast.FunctionDef) -> None:

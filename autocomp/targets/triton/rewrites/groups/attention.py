@@ -8,9 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autocomp.targets.triton.language.module import Launch, Module
-from autocomp.targets.triton.rewrites.groups import DESCRIPTOR, HOPPER, barriers, import_gluon, layout, specialised
+from autocomp.targets.triton.rewrites.groups.common import (
+    DESCRIPTOR,
+    HOPPER,
+    barriers,
+    import_gluon,
+    layout,
+    specialised,
+)
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.tree import (
     block_of,
     bound_arguments,
     edited,

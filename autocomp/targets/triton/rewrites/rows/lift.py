@@ -6,9 +6,9 @@ import ast
 from collections.abc import Sequence
 
 from autocomp.targets.triton.language.module import Launch
-from autocomp.targets.triton.rewrites.ranks import ranks_of
 from autocomp.targets.triton.rewrites.rewrite import refuse
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.ranks import ranks_of
+from autocomp.targets.triton.rewrites.syntax.tree import (
     argument,
     called,
     calls_in,
@@ -152,7 +152,7 @@ class _Lift:
 
     def _rank(self, node: ast.expr) -> int:
         """Before lifting."""
-        from autocomp.targets.triton.rewrites.ranks import rank
+        from autocomp.targets.triton.rewrites.syntax.ranks import rank
 
         return rank(node, self._ranks)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from autocomp.targets.triton.language.module import Launch, dotted
 from autocomp.targets.triton.rewrites.rewrite import refuse
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.tree import (
     block_of,
     expression,
     launch_statement,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from autocomp.targets.triton.language.module import parameters
-from autocomp.targets.triton.rewrites.tree import bounds, loops_in, stores_of, text_of
+from autocomp.targets.triton.rewrites.syntax.tree import bounds, loops_in, stores_of, text_of
 
 
 def definitions(function: ast.FunctionDef) -> dict[str, ast.expr]:

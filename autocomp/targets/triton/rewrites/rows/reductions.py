@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from autocomp.targets.triton.language.module import Module
-from autocomp.targets.triton.rewrites.cleaning import drop_unused
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
-from autocomp.targets.triton.rewrites.tree import (
+from autocomp.targets.triton.rewrites.syntax.cleaning import drop_unused
+from autocomp.targets.triton.rewrites.syntax.tree import (
     block_of,
     bound_arguments,
     bounds,
@@ -319,7 +319,7 @@ class RowsPerProgram(Rewrite):
         return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
-        from autocomp.targets.triton.rewrites.lift import lift
+        from autocomp.targets.triton.rewrites.rows.lift import lift
 
         kernel, rows = wanted(parameters, "kernel", str), wanted(parameters, "rows", int)
         if rows < 2 or rows & (rows - 1):
@@ -349,7 +349,7 @@ class JoinPairs(Rewrite):
         return choices
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
-        from autocomp.targets.triton.rewrites.pairs import join_pairs
+        from autocomp.targets.triton.rewrites.rows.pairs import join_pairs
 
         kernel = wanted(parameters, "kernel", str)
 

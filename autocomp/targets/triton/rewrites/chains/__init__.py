@@ -1,0 +1,1 @@
+"""Rewrites of kernels that follow one another."""

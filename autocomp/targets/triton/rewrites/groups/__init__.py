@@ -1,0 +1,1 @@
+"""Kernels by groups of warps, written out in Gluon."""

@@ -1,0 +1,1 @@
+"""Reading and changing the syntax trees of kernel modules."""
