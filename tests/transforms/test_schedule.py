@@ -117,7 +117,7 @@ def loads(facts: Facts, tensor: str) -> int:
     "shape",
     [
         (35, 140, 60),
-        (1, 100, 90),
+        pytest.param((1, 100, 90), marks=pytest.mark.long),
         pytest.param((48, 32, 64), marks=pytest.mark.long),
         pytest.param((300, 18, 70), marks=pytest.mark.long),
     ],
@@ -138,7 +138,7 @@ def test_schedules_that_are_not_estimated_would_not_be_among_the_best(
 
 
 def test_schedules_of_short_kernels_are_ranked_by_their_cycles() -> None:
-    facts = naive(17, 60, 40)
+    facts = naive(35, 48, 64)
     found = [cycles(applied(transformation("schedule"), facts, one)) for one in proposals(facts)]
     assert found == sorted(found, key=lambda count: count or 0)
     assert None not in found
@@ -425,7 +425,13 @@ def test_schedules_in_any_order_compute_the_same(
     prove(facts, rows, cols, depth)
 
 
-@pytest.mark.parametrize("extra", ["bias: row\nactivation: relu\nscale: 0.0078125", "bias: full\ntranspose_b: true"])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        "bias: row\nactivation: relu\nscale: 0.0078125\ntranspose_b: true",
+        pytest.param("bias: full\ntranspose_b: true", marks=pytest.mark.long),
+    ],
+)
 def test_what_is_done_to_results_and_operands_stays(extra: str) -> None:
     text = f"operation: gemm\naccelerator: gemmini\ndims: {{I: 35, J: 50, K: 70}}\n{extra}\n"
     workload = parse_workload(text, Path("gemm.yaml"))
