@@ -9,7 +9,8 @@ machine. With `--evaluations` in place of `--seconds`, results do not depend on 
 
 `--rtl` measures what was found, and the vendor library's routine, on the RTL model of the machine too (`autocomp rtl
 build`), and prints how far the simulator is off. `--ragged` takes sixty shapes that do not divide the array, in place
-of those that ship; `--drawn N` takes N random operations at random memory latencies, from `--from SEED` on.
+of those that ship, or those of them that are named; `--drawn N` takes N random operations at random memory latencies,
+from `--from SEED` on.
 `--records` takes the kernels of the schedules that ship, the shortest first, and searches nothing; `--most` leaves out
 longer ones. `--out FILE` appends each kernel as it is done, and leaves out those that the file has.
 """
@@ -344,7 +345,8 @@ def main() -> None:
     if given.records:
         named = ()
     if given.ragged or given.drawn:
-        named = tuple(drawn(given.drawn, given.first)) or shapes(overrides)
+        chosen = tuple(drawn(given.drawn, given.first)) or shapes(overrides)
+        named = tuple(one for one in chosen if not given.workloads or one.name in given.workloads)
     for problem in named:
         name = problem if isinstance(problem, str) else problem.name
         for seed in range(1 if given.quick else given.seeds):
