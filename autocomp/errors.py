@@ -155,14 +155,14 @@ def describe(error: BaseException) -> str:
 
 
 @contextmanager
-def transforming(name: str) -> Iterator[None]:
-    """Work of a transformation. Raises TransformationFault, after a FaultWarning, for an error that it has no part for;
-    NotApplicable is passed on."""
+def transforming(name: str, *passed: type[Exception]) -> Iterator[None]:
+    """Work of a transformation. NotApplicable and the errors of types that are `passed` on stay as they are; any other
+    is raised as a TransformationFault, after a FaultWarning."""
     try:
         yield
-    except NotApplicable:
-        raise
     except Exception as error:
+        if isinstance(error, (NotApplicable, *passed)):
+            raise
         fault = TransformationFault(f"transformation {name!r} failed: {describe(error)}")
         warnings.warn(fault.message, FaultWarning, stacklevel=4)
         raise fault from error

@@ -79,7 +79,7 @@ def _moves(context: Context, faults: list[str]) -> Iterator[tuple[float, MenuOpt
             continue
         weight = sum(weights.get(cause, 0.0) for cause in option.applies.causes)
         try:
-            with transforming(option.transformation):
+            with transforming(option.transformation, KernelError):
                 ready = list(context.target.ready(option.transformation, context.kernel, context.workload))
         except TransformationFault as fault:
             faults.append(fault.message)

@@ -49,9 +49,9 @@ class TritonPlanner:
             if len(plans) == count:
                 break
             try:
-                with transforming(move.name):
-                    changed = _changed(module, move)
-            except NotApplicable as error:
+                with transforming(move.name, KernelError):
+                    changed = fingerprint(applied(module, move.name, move.parameters))
+            except (NotApplicable, KernelError) as error:
                 faults += [error.message] if isinstance(error, TransformationFault) else []
                 continue
             if changed not in seen:
@@ -96,14 +96,6 @@ def _offers(
             faults += [error.message] if isinstance(error, TransformationFault) else []
             continue
         yield known.name, [(offer.reason, dict(offer.parameters), offer.gain) for offer in offers]
-
-
-def _changed(module: Module, move: _Move) -> str:
-    """The fingerprint of the module after a move. Raises NotApplicable, also where the module no longer parses."""
-    try:
-        return fingerprint(applied(module, move.name, move.parameters))
-    except KernelError as error:
-        raise NotApplicable(error.message) from None
 
 
 def _advised(context: Context) -> Mapping[str, str]:
