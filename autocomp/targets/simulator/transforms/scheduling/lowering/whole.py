@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import prod
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.computation import Operand, Subscript
-from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
-from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
+from autocomp.targets.simulator.transforms.scheduling.computation import Operand
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     FIRST,
     FRESH,
@@ -18,146 +15,22 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Extent,
     Rows,
     RowSetting,
-    Tasks,
     Value,
     Varied,
     record_of,
 )
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address
-from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
+from autocomp.targets.simulator.transforms.scheduling.lowering.whole_places import PIECE, WholePlaces, counter
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
-_RELAYS = 4  # tiles on their way through a further memory, at most
 _MOST_SETTINGS = 64
 _PART = "part"  # in loops over the commands of a tile
-_PIECE = "piece"  # among the coordinates of a tile: that of the piece in it
 _TILES = "tiles"  # that a move brings, among the coordinates of the first
 
 
 @dataclass
-class WholeNest(Nest):
+class WholeNest(WholePlaces):
     """Loops over tiles of which only places are known."""
-
-    leaves: Tasks  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        Tiles.__post_init__(self)
-
-    # --- what fits
-
-    def _check_tiles(self) -> None:
-        for dim, size in self.schedule.tile.items():
-            known = self.leaves.sizes.get(dim)
-            if not 1 <= size <= (1 if known is None else known.most):
-                raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
-        if self.schedule.shared and not self.computation.pieced:
-            raise NotApplicable("the rows of a whole tile are those of one step")
-        if not self.leaves.suits(self.grid):
-            raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
-
-    @property
-    def _relays(self) -> tuple[str, ...]:
-        """Further buffers whose rows operands name: queues and registers take tiles as they come."""
-        rooms = self.leaves.rooms
-        return tuple(name for name in rooms if name not in (*OPERANDS, "result") and rooms[name].addressed)
-
-    # --- local memory
-
-    def _row_word(self, operand: str) -> str:
-        return ""
-
-    def _side(self, operand: str) -> str:
-        return self.leaves.wide[operand].dim if operand in self.leaves.wide else ""
-
-    def _pitch(self, operand: str) -> int:
-        return self.leaves.rows(operand, self.grid)
-
-    def _width(self, operand: str) -> int:
-        return self.leaves.width(operand, self.grid)
-
-    def tile_order(self, operand: str) -> tuple[str, ...]:
-        """As given; those that one move brings, and the pieces of one tile, lie side by side."""
-        order = [d for d in self.computation.extents if d in self.grid.dims(operand)]
-        order.sort(key=lambda dim: dim == self._side(operand))
-        if self._is_pieced(operand):
-            row = self.computation.row
-            along = [d for d in order if self.grid.shared.get(d, ("", 0))[0] == row]
-            order = [*(d for d in order if d not in (row, *along)), *along, row]
-        return tuple(order)
-
-    # --- tiles that come piece by piece
-
-    def _is_pieced(self, operand: str) -> bool:
-        return operand == "left" and self.computation.pieced
-
-    def _place(self, operand: str, dim: str, tile: Mapping[str, str]) -> str:
-        place = super()._place(operand, dim, tile)
-        if not self._is_pieced(operand):
-            return place
-        row = self.computation.row
-        pieces, piece = self.schedule.tile.get(row, 1), tile.get(_PIECE, "0")
-        if dim in self.grid.shared and self.grid.shared[dim][0] == row:
-            _, steps = self.grid.shared[dim]
-            return f"(({tile.get(row, '0')}) * {pieces} + {piece}) * {steps} + {tile.get(dim, '0')}"
-        return f"({place}) * {pieces} + {piece}" if dim == row and row not in self._sharing else place
-
-    def places(self, operand: str, dim: str, at: str) -> str:
-        if not self._is_pieced(operand):
-            return super().places(operand, dim, at)
-        row = self.computation.row
-        pieces = self._extent(row, "0", at, self.count(row, at))
-        if dim in self.grid.shared and self.grid.shared[dim][0] == row:
-            _, steps = self.grid.shared[dim]
-            return f"(({pieces} - 1) * {steps} + {self.count(dim, at)})"
-        return pieces if dim == row and row not in self._sharing else super().places(operand, dim, at)
-
-    @property
-    def _sharing(self) -> frozenset[str]:
-        """The dimensions of results that share tiles of the left operand."""
-        return frozenset(other for other, _ in self.grid.shared.values())
-
-    def _subscript(self, subscript: Subscript, tile: Mapping[str, str], at: str) -> str:
-        value, factor = super()._subscript(subscript, tile, at), subscript.factor(self.computation.row)
-        return f"{value} + ({tile[_PIECE]}) * {factor}" if _PIECE in tile and factor else value
-
-    def _buffers(self) -> Mapping[str, Buffer]:
-        rooms = self.leaves.rooms
-        buffers: dict[str, Buffer] = {}
-        for operand in (*OPERANDS, "result"):
-            if operand in self.leaves.queued:
-                buffers[operand] = Buffer(rooms[operand].memory, self._pitch(operand), 1)
-                continue
-            places = prod(self.grid.blocks[d] for d in self._slots(operand)) * self.grid.phases(operand)
-            rows = self.grid.held(operand) * self._pitch(operand)
-            buffers[operand] = Buffer(rooms[operand].memory, rows, places)
-        for relay in self._relays:
-            tiles = prod(self.grid.tiles[d] for d in self.grid.dims(self.leaves.owner(relay)))
-            places = _RELAYS if tiles >= _RELAYS else min(2, tiles)  # even and odd ones are equally many
-            while places > max(1, self._room(relay)):
-                places //= 2
-            buffers[relay] = Buffer(rooms[relay].memory, self._pitch(relay), places)
-        return buffers
-
-    def _room(self, relay: str) -> int:
-        """Tiles that a memory has room for, of each operand that passes it."""
-        rooms = self.leaves.rooms
-        memory = rooms[relay].memory
-        panels = any(rooms[operand].memory == memory for operand in (*OPERANDS, "result"))
-        rows = sum(self._pitch(other) for other in self._relays if rooms[other].memory == memory)
-        return _RELAYS if panels else self.leaves.accelerator.memory(memory).rows // rows
-
-    def _row_of(self, buffer: str, tile: Mapping[str, str], at: str, phase: str) -> str:
-        if buffer not in self._relays:
-            return self._row(buffer, tile, at, phase)
-        first, *others = self._places[buffer]
-        if not others:
-            return str(first)
-        number = _counter(self.leaves.owner(buffer))
-        least, apart = min(first, others[0]), abs(others[0] - first)
-        known = self._buffers()[buffer]
-        odd = f"{number} % 2"
-        row = f"{least} + {odd} * {apart}" if others[0] > first else f"{least} + (1 - {odd}) * {apart}"
-        return f"{row} + {number} % {known.places} / 2 * {known.rows}" if known.places > 2 else row
 
     # --- configuration
 
@@ -181,19 +54,11 @@ class WholeNest(Nest):
     def _before_moves(self) -> Lines:
         """Counters of tiles that move on, and what the first moves wait for."""
         moving = [*self._moving, *(["result"] if self._passing else [])]
-        lines = [f"int {_counter(operand)} = 0;" for operand in moving]
+        lines = [f"int {counter(operand)} = 0;" for operand in moving]
         return [*lines, *(self._complete()[0] if self._in_turn else []), *self._emptied()[0] * self._places_to_pass]
 
     def conclusion(self) -> Lines:
         return [*(self._complete()[1] if self._in_turn else []), *self._emptied()[1] * self._places_to_pass]
-
-    def _rows_in_use(self, buffer: str) -> Iterator[int]:
-        """The first row of each tile that a buffer has room for."""
-        known = self._buffers()[buffer]
-        starts = self._places[buffer]
-        for place in range(known.places):
-            first = starts[place % len(starts)] + place // len(starts) * known.rows
-            yield from range(first, first + known.rows, self._pitch(buffer))
 
     # --- commands
 
@@ -260,7 +125,7 @@ class WholeNest(Nest):
         unit: str | None = None
         if self._is_pieced(operand):  # moves count pieces
             row = self.computation.row
-            tile = {**{d: place for d, place in tile.items() if d != row}, _PIECE: tile.get(row, "0")}
+            tile = {**{d: place for d, place in tile.items() if d != row}, PIECE: tile.get(row, "0")}
         if self._width(operand) > 1:
             tile = {**tile, _TILES: self._wide(operand, tile, at)}
         if operand in self.leaves.filled:
@@ -299,7 +164,7 @@ class WholeNest(Nest):
         """The commands that store a tile of results. Where programs order units, and results pass further memories, the
         first one waits for the store of the tile that had its place there before."""
         signals, waits = self._emptied()
-        lines = [*waits, *([f"{_counter('result')}++;"] if self._passing else [])]
+        lines = [*waits, *([f"{counter('result')}++;"] if self._passing else [])]
         unit: str | None = None
         for command in self.leaves.results:
             order = self._order.between(unit, command.instruction.unit)
@@ -353,7 +218,7 @@ class WholeNest(Nest):
         moves: Lines = []
         for operand in self._moving:
             unit: str | None = None
-            lines = [f"{_counter(operand)}++;"]
+            lines = [f"{counter(operand)}++;"]
             for command in near[operand]:
                 lines += [*self._order.between(unit, command.instruction.unit), *self._do(command, tile, at, phases)]
                 unit = command.instruction.unit
@@ -413,8 +278,3 @@ class WholeNest(Nest):
             units["load"] = loading | starting
         pairs = [(a, b) for a in sorted(units[first], key=str) for b in sorted(units[later], key=str)]
         return [line for a, b in pairs for line in self._order.between(a, b)]
-
-
-def _counter(operand: str) -> str:
-    """The variable that counts the tiles of an operand that have moved on."""
-    return f"{operand}_moved"
