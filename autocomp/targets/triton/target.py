@@ -143,7 +143,9 @@ class TritonTarget(Target):
         """The device and its peak rates: measured anew and kept. Bandwidth in bytes a second, products in operations a
         second by data type. Raises ConfigError for the interpreter."""
         if not self.has_device:
-            raise ConfigError(f"{self.greeting['name']} is not a GPU, and has no peaks to measure", hint="a probe needs a GPU")
+            raise ConfigError(
+                f"{self.greeting['name']} is not a GPU, and has no peaks to measure", hint="a probe needs a GPU"
+            )
         self.peaks = _peaks(self.host, self.greeting, again=True)
         return {**self.greeting, **asdict(self.peaks)}
 
