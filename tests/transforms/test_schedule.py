@@ -429,7 +429,7 @@ def test_schedules_in_any_order_compute_the_same(
     "extra",
     [
         "bias: row\nactivation: relu\nscale: 0.0078125\ntranspose_b: true",
-        pytest.param("bias: full\ntranspose_b: true", marks=pytest.mark.long),
+        "bias: full\ntranspose_b: true",
     ],
 )
 def test_what_is_done_to_results_and_operands_stays(extra: str) -> None:
