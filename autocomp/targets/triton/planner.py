@@ -51,8 +51,10 @@ class TritonPlanner:
             try:
                 with transforming(move.name, KernelError):
                     changed = fingerprint(applied(module, move.name, move.parameters))
-            except (NotApplicable, KernelError) as error:
-                faults += [error.message] if isinstance(error, TransformationFault) else []
+            except TransformationFault as fault:
+                faults.append(fault.message)
+                continue
+            except (NotApplicable, KernelError):
                 continue
             if changed not in seen:
                 seen.add(changed)
@@ -92,8 +94,8 @@ def _offers(
         try:
             with transforming(known.name):
                 offers = known.offers(module, setting)
-        except NotApplicable as error:
-            faults += [error.message] if isinstance(error, TransformationFault) else []
+        except TransformationFault as fault:
+            faults.append(fault.message)
             continue
         yield known.name, [(offer.reason, dict(offer.parameters), offer.gain) for offer in offers]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from autocomp.data import decode, find, read_bytes
 from autocomp.errors import IsaError
-from autocomp.remember import Recent
 from autocomp.targets.simulator.isa.language.declarations import parse
 from autocomp.targets.simulator.isa.language.encoding import decode as decode_command
 from autocomp.targets.simulator.isa.language.encoding import encode as encode_command
@@ -29,8 +28,6 @@ __all__ = [
     "rules",
 ]
 
-_LAST = Recent[Accelerator](16)  # with all that is worked out of them; a command may ask for a machine several times
-
 
 def load(
     name_or_path: str | Path, overrides: Mapping[str, int | float] | None = None, extra_paths: Sequence[Path] = ()
@@ -46,8 +43,7 @@ def load(
         data = read_bytes(path)
     except OSError as error:
         raise IsaError(f"{path} cannot be read: {error}", hint="a description is a text file in UTF-8") from None
-    text, given = decode(data, str(path), IsaError), repr(sorted((overrides or {}).items()))
-    return _LAST.of((text, str(path), given, configuration), lambda: parse(text, str(path), overrides, configuration))
+    return parse(decode(data, str(path), IsaError), str(path), overrides, configuration)
 
 
 def _split(name: str) -> tuple[str, str]:
