@@ -44,6 +44,19 @@ def test_each_objective_measures_the_same_run_and_has_a_bound_below_it(target: T
     assert bound.parts["mac"] == problem.multiply_accumulates * 100 / 1000
 
 
+def test_schedules_are_offered_by_what_they_measure_in_the_objective(target: Target) -> None:
+    problem = workload.load("tiny_gemm_edges", ())
+    kernel = target.starting_kernel(problem)
+    saving = target.pursuing("energy")
+    first = saving.transformations.proposals("schedule", kernel, problem)[0]
+    scheduled = saving.transformations.apply("schedule", kernel, problem, first.parameters)
+    assert first.reason.endswith(" nJ when it was run")
+    assert saving.evaluator(problem).evaluate(scheduled).value == pytest.approx(first.result)
+    fast = target.transformations.proposals("schedule", kernel, problem)[0]
+    fastest = target.transformations.apply("schedule", kernel, problem, fast.parameters)
+    assert first.result <= (saving.evaluator(problem).evaluate(fastest).value or 0.0)
+
+
 def test_a_run_folder_brings_the_objective_back(target: Target) -> None:
     changed = target.pursuing("energy")
     again = restore_target("simulator", changed.snapshot())

@@ -17,7 +17,7 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, applied, candidates_of, transformation
-from autocomp.targets.simulator.transforms.legality import cycles
+from autocomp.targets.simulator.transforms.legality import value
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.scheduling.choose import plain, ranked
@@ -139,7 +139,7 @@ def test_schedules_that_are_not_estimated_would_not_be_among_the_best(
 
 def test_schedules_of_short_kernels_are_ranked_by_their_cycles() -> None:
     facts = naive(35, 48, 64)
-    found = [cycles(applied(transformation("schedule"), facts, one)) for one in proposals(facts)]
+    found = [value(applied(transformation("schedule"), facts, one)) for one in proposals(facts)]
     assert found == sorted(found, key=lambda count: count or 0)
     assert None not in found
 
@@ -207,7 +207,7 @@ def test_computations_with_fences_between_are_scheduled_by_themselves() -> None:
     assert raised_of(both, 0).given
     assert raised_of(both, 1).given
     assert kernel.print_kernel(both.written).count("// schedule") == 2
-    assert 2 * (cycles(both) or 0) < (cycles(facts) or 0)
+    assert 2 * (value(both) or 0) < (value(facts) or 0)
 
 
 @settings(max_examples=4, deadline=None)
@@ -235,7 +235,7 @@ def test_results_of_one_block_are_stored_beside_the_products_that_follow() -> No
     facts = naive(35, 140, 250)
     one = {"block": {"k": 4}, "ahead": ["left", "right"], "inner": ["j", "k", "i"], "kept": True, "lead": 8}
     at_the_end, beside = (
-        cycles(applied(transformation("schedule"), facts, {**one, "deferred": deferred})) or 0 for deferred in (0, 1)
+        value(applied(transformation("schedule"), facts, {**one, "deferred": deferred})) or 0 for deferred in (0, 1)
     )
     assert 100 < at_the_end - beside < 1000
 
@@ -398,8 +398,8 @@ def test_a_pooled_image_that_the_machine_orders_in_part_is_stored_behind_a_fence
 def test_a_proposal_says_where_its_cycles_are_from() -> None:
     facts = naive(35, 48, 64)
     first = candidates_of(transformation("schedule"), facts)[0]
-    found = cycles(applied(transformation("schedule"), facts, first.parameters))
-    assert first.reason.endswith(f" tiles a block; {found:,} cycles when it was run")
+    found = value(applied(transformation("schedule"), facts, first.parameters))
+    assert first.reason.endswith(f" tiles a block; {found:,.0f} cycles when it was run")
 
 
 def changes(facts: Facts) -> list[Parameters]:

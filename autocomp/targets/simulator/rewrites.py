@@ -20,16 +20,17 @@ from autocomp.workload.model import Workload
 @dataclass(frozen=True)
 class Rewrites(Transformations):
     accelerator: Accelerator
+    objective: str = "cycles"  # that kernels are measured by
     names = tuple(item.name for item in TRANSFORMATIONS)
 
     def proposals(self, name: str, kernel: str, workload: Workload) -> Sequence[Proposal]:
-        facts = facts_of(kernel, workload, self.accelerator)
+        facts = facts_of(kernel, workload, self.accelerator, self.objective)
         return [Proposal(p.parameters, p.reason, p.gain, p.result) for p in candidates_of(transformation(name), facts)]
 
     def apply(self, name: str, kernel: str, workload: Workload, parameters: Mapping[str, Any]) -> str:
         if name == TRANSLATE:
             return self._translated(workload)
-        facts = facts_of(kernel, workload, self.accelerator)
+        facts = facts_of(kernel, workload, self.accelerator, self.objective)
         changed = applied(transformation(name), facts, parameters)
         return dialect.print_kernel(changed.written)  # without what never runs
 
@@ -42,7 +43,7 @@ class Rewrites(Transformations):
 
     def ready(self, name: str, kernel: str, workload: Workload) -> Iterator[tuple[Proposal, str]]:
         """The proposals that apply, with the canonical hash of what each gives."""
-        facts = facts_of(kernel, workload, self.accelerator)
+        facts = facts_of(kernel, workload, self.accelerator, self.objective)
         item = transformation(name)
         for proposal in candidates_of(item, facts):
             try:

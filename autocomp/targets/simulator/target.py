@@ -75,7 +75,7 @@ class SimulatorTarget(Target):
         self.accelerator = accelerator
         self.objective = objective_of(accelerator, objective)
         self.scheduled = objective == "cycles"
-        self._pursued = objective
+        self.pursued = objective
         self.overrides = dict(overrides or {})
         self.name = accelerator.full_name
         self.digest = accelerator.digest if self.scheduled else f"{accelerator.digest}-{objective}"
@@ -83,7 +83,7 @@ class SimulatorTarget(Target):
         self.area = accelerator.area
         self.area_note = accelerator.area_note
         self.language = Dialect(accelerator)
-        self.transformations = Rewrites(accelerator)
+        self.transformations = Rewrites(accelerator, objective)
         self.lacks = frozenset(self.uses) - {role.kind for role in instruction_roles(accelerator).values()}
 
     def __eq__(self, other: object) -> bool:
@@ -118,7 +118,7 @@ class SimulatorTarget(Target):
     def snapshot(self) -> dict[str, Any]:
         machine = self.accelerator
         return asdict(
-            _Snapshot(machine.name, machine.path, machine.configuration, self.overrides, machine.source, self._pursued)
+            _Snapshot(machine.name, machine.path, machine.configuration, self.overrides, machine.source, self.pursued)
         )
 
     def pursuing(self, objective: str) -> SimulatorTarget:
@@ -134,10 +134,10 @@ class SimulatorTarget(Target):
         return remedy(workload, self.accelerator)
 
     def evaluator(self, workload: Workload, source: str = "kernel.c") -> SimulatorEvaluator:
-        return SimulatorEvaluator(self.accelerator, workload, source, self._pursued)
+        return SimulatorEvaluator(self.accelerator, workload, source, self.pursued)
 
     def bound(self, workload: Workload) -> Bound:
-        return bound_of(self._pursued, workload, self.accelerator)
+        return bound_of(self.pursued, workload, self.accelerator)
 
     def routine(self, workload: Workload) -> str | None:
         return library_kernel(workload, self.accelerator)
@@ -185,7 +185,7 @@ class SimulatorTarget(Target):
         return profile(evaluation, self.accelerator, limits_of(diagnosis)).shares
 
     def ready(self, name: str, kernel: str, workload: Workload) -> Iterator[tuple[Proposal, str]]:
-        return Rewrites(self.accelerator).ready(name, kernel, workload)
+        return Rewrites(self.accelerator, self.pursued).ready(name, kernel, workload)
 
     def rules(self) -> Rules:
         return Rules(RulesPlanner(), RewritingCoder())

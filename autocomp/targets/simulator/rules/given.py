@@ -11,11 +11,13 @@ from autocomp.workload.model import Workload
 _LAST = Recent[Facts](8)  # kernels; a beam's parents come round once for planning and once for coding
 
 
-def facts_of(text: str, workload: Workload, accelerator: Accelerator) -> Facts:
-    """The facts that the transformations know of a kernel. Raises KernelError if it does not parse."""
+def facts_of(text: str, workload: Workload, accelerator: Accelerator, objective: str = "cycles") -> Facts:
+    """The facts that the transformations know of a kernel, which is measured by an objective. Raises KernelError if it
+    does not parse."""
     constants = workload.constants
 
     def analysed() -> Facts:
-        return analyse(kernel.parse(text, names={**accelerator.all_constants, **constants}), accelerator, constants)
+        parsed = kernel.parse(text, names={**accelerator.all_constants, **constants})
+        return analyse(parsed, accelerator, constants, objective)
 
-    return _LAST.of((text, accelerator.digest, tuple(sorted(constants.items()))), analysed)
+    return _LAST.of((text, accelerator.digest, objective, tuple(sorted(constants.items()))), analysed)

@@ -49,16 +49,17 @@ _CHANCE = 0.15  # most that chance adds to or takes from a score, relative
 @dataclass(frozen=True)
 class _Scored:
     score: float
-    gain: float  # share of the cycles
+    gain: float  # share of the objective
     option: MenuOption
     name: str
     proposal: Proposal
 
 
 class _Simulated(Protocol):
-    """A target that simulates an accelerator."""
+    """A target that simulates an accelerator, and the name of what kernels are measured by."""
 
     accelerator: Accelerator
+    pursued: str
 
 
 class RulesPlanner:
@@ -72,9 +73,10 @@ class RulesPlanner:
         if context.target.language.is_foreign(context.kernel) and context.workload.operation != "custom":
             text = "Compute on the accelerator, with the kernel that its description gives for this operation."
             return Planning((Plan(TRANSLATE, text, TRANSLATE, author=self.name),))
-        accelerator = cast(_Simulated, context.target).accelerator
+        target = cast(_Simulated, context.target)
+        accelerator = target.accelerator
         try:
-            facts = facts_of(context.kernel, context.workload, accelerator)
+            facts = facts_of(context.kernel, context.workload, accelerator, target.pursued)
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         profiled = profile(context.evaluation, accelerator, limits_of(context.diagnosis))
@@ -82,7 +84,7 @@ class RulesPlanner:
         chosen = _chosen(context, facts, _scored(context, facts, profiled, first), count)
         if not chosen and first:  # the menu withholds what others wait for
             chosen = _chosen(context, facts, _scored(context, facts, profiled, frozenset()), count)
-        plans = tuple(_plan(scored, profiled, cycles_of(context.evaluation)) for scored in chosen)
+        plans = tuple(_plan(scored, profiled, context.evaluation.value or 0.0) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(plans, messages=(*messages, *faults_of(facts)))
 
@@ -124,7 +126,6 @@ def _faded(scored: _Scored, chosen: Sequence[_Scored]) -> float:
 def _scored(context: Context, facts: Facts, profile: Profile, first: frozenset[str]) -> list[deque[_Scored]]:
     """The proposals of each of the menu's transformations that none of the `first` comes before, in the order that it
     gives them."""
-    cycles = cycles_of(context.evaluation)
     scored: list[deque[_Scored]] = []
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
@@ -141,7 +142,7 @@ def _scored(context: Context, facts: Facts, profile: Profile, first: frozenset[s
         most = 1.0 if _COMPUTATION & set(option.applies.causes) else profile.around
         proposals: deque[_Scored] = deque()
         for proposal in candidates_of(item, facts):
-            gain = min(most, max(0.0, proposal.gain) / cycles)
+            gain = min(most, max(0.0, _saved(context, proposal)))
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
             score = (0.3 * weight + gain) * chance
             if item.anew and not context.lineage:
@@ -160,15 +161,21 @@ def _may_begin_anew(context: Context) -> bool:
 def _open(context: Context, facts: Facts) -> frozenset[str]:
     """Names of the transformations that others wait for, and that are untried and estimated to pay. The menu's dropout
     has no say in this."""
-    cycles = cycles_of(context.evaluation)
     decisive = {name for item in TRANSFORMATIONS for name in item.after}
-    return frozenset(name for name in decisive if _pays(context, facts, transformation(name), cycles))
+    return frozenset(name for name in decisive if _pays(context, facts, transformation(name)))
 
 
-def _pays(context: Context, facts: Facts, item: Transformation, cycles: float) -> bool:
+def _saved(context: Context, proposal: Proposal) -> float:
+    """The share of the objective that a proposal saves: where that was not measured, of the cycles, as estimated."""
+    if proposal.result is not None and context.evaluation.value:
+        return 1.0 - proposal.result / context.evaluation.value
+    return proposal.gain / cycles_of(context.evaluation)
+
+
+def _pays(context: Context, facts: Facts, item: Transformation) -> bool:
     """True if one of the first proposals of a transformation pays, applies, and is untried."""
     for proposal in candidates_of(item, facts)[:_LOOKED_AT]:
-        if proposal.gain < _WORTHWHILE * cycles:
+        if _saved(context, proposal) < _WORTHWHILE:
             continue
         try:
             changed = applied(item, facts, proposal.parameters)
@@ -179,11 +186,11 @@ def _pays(context: Context, facts: Facts, item: Transformation, cycles: float) -
     return False
 
 
-def _plan(scored: _Scored, profile: Profile, cycles: float) -> Plan:
+def _plan(scored: _Scored, profile: Profile, value: float) -> Plan:
     reason = scored.proposal.reason
     text = f"{scored.option.title}: {reason}{_waits(profile)}."
     result = scored.proposal.result
-    gain = _expected(scored.gain) if result is None else _seen(cycles / result)
+    gain = _expected(scored.gain) if result is None else _seen(value / result)
     return Plan(scored.option.id, text, scored.name, dict(scored.proposal.parameters), author="rules", gain=gain)
 
 

@@ -14,7 +14,9 @@ from autocomp.errors import KernelError, NotApplicable
 from autocomp.remember import remember
 from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from autocomp.targets.simulator import kernel as dialect
+from autocomp.targets.simulator.evaluate.objectives import measured
 from autocomp.targets.simulator.isa import lower
+from autocomp.targets.simulator.isa.energy import energy
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import MAX_STEPS, array_type
@@ -46,10 +48,14 @@ def check(before: Facts, after: Facts) -> None:
             raise NotApplicable(f"the rewritten kernel would leave other values in {name!r}")
 
 
-def cycles(facts: Facts) -> int | None:
-    """Cycles of a kernel on the data that kernels are compared on; None where it does not run to its end."""
+def value(facts: Facts) -> float | None:
+    """A kernel's measurement by its objective, on the data that kernels are compared on; None where it does not run to
+    its end."""
     outcome = _run(facts)
-    return None if outcome is None or outcome.error is not None or outcome.timing is None else outcome.timing.cycles
+    if outcome is None or outcome.error is not None or outcome.timing is None:
+        return None
+    cycles = outcome.timing.cycles
+    return float(measured(facts.objective, cycles, energy(facts.accelerator, outcome.work, cycles)))
 
 
 def _equal(one: np.ndarray, other: np.ndarray) -> bool:

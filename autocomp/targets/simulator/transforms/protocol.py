@@ -23,8 +23,8 @@ Parameters = Mapping[str, Any]  # plain data: strings, integers, lists, dictiona
 
 @dataclass(frozen=True)
 class Proposal:
-    """Parameters worth trying, with the reason in words. `gain` estimates the cycles saved, to rank by. `result` are
-    the cycles of a kernel that has been run with them."""
+    """Parameters worth trying, with the reason in words. `gain` estimates the cycles saved, to rank by. `result` is
+    what a kernel that has been run with them measures by the objective."""
 
     parameters: Parameters
     reason: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autocomp.remember import remembered
@@ -181,11 +181,13 @@ class MachineCalls:
 
 @dataclass(frozen=True)
 class Facts:
-    """A kernel on a machine, and what follows from it. `constants` are all names of numbers."""
+    """A kernel on a machine, and what follows from it. `constants` are all names of numbers; `objective` is the name of
+    what kernels are measured by."""
 
     given: ast.Kernel
     machine: MachineCalls
     constants: Mapping[str, int | float]
+    objective: str = "cycles"
 
     @cached_property
     def kernel(self) -> ast.Kernel:
@@ -267,7 +269,7 @@ class Facts:
 
     def with_kernel(self, kernel: ast.Kernel) -> Facts:
         """The facts of another version of the kernel."""
-        return Facts(kernel, self.machine, self.constants)
+        return replace(self, given=kernel)
 
 
 @remembered
@@ -279,11 +281,14 @@ def machine(accelerator: m.Accelerator) -> MachineCalls:
 
 
 def analyse(
-    kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mapping[str, int | float] | None = None
+    kernel: ast.Kernel,
+    accelerator: m.Accelerator,
+    constants: Mapping[str, int | float] | None = None,
+    objective: str = "cycles",
 ) -> Facts:
     """The facts of a kernel on a machine; `constants` are the workload's, added to the machine's and the kernel's."""
     known = {**accelerator.constants, **kernel.constants, **(constants or {})}
-    return Facts(kernel, machine(accelerator), known)
+    return Facts(kernel, machine(accelerator), known, objective)
 
 
 def pointer(argument: ast.Expression) -> Pointer | None:

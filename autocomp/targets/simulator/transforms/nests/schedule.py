@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 
 from autocomp.remember import remember_or_raise
+from autocomp.targets.simulator.evaluate.objectives import OBJECTIVES
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.legality import cycles
+from autocomp.targets.simulator.transforms.legality import value
 from autocomp.targets.simulator.transforms.nests.block_diagonal import BlockDiagonal
 from autocomp.targets.simulator.transforms.nests.merge_depth import MergeDepth
 from autocomp.targets.simulator.transforms.parameters import number_of
@@ -21,7 +22,9 @@ from autocomp.targets.simulator.transforms.protocol import (
     applied,
     candidates_of,
 )
+from autocomp.targets.simulator.transforms.scheduling import steps
 from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, fits, ranked, whole
+from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
 from autocomp.targets.simulator.transforms.scheduling.parts import Part, parts_of, whole_of_kernel
@@ -31,8 +34,10 @@ from autocomp.targets.simulator.transforms.straight.write_out import is_short
 
 _MOST = 12  # proposals
 _TIMED = 12  # schedules that are lowered and timed …
+_TRIED = 24  # … of so many: some do not fit, and some give the kernel of another
 _BY_ESTIMATE = 6  # … of which the first ones are the best by their estimates
 _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
+_LOADS = 10.0  # what a cycle of loads counts besides its time, where energy does
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
 # What may be done to a kernel first, by the name that schedules have for its parameters; and that in words.
 _BEFORE: Mapping[str, Transformation] = {"merged": MergeDepth(), "diagonal": BlockDiagonal()}
@@ -79,7 +84,7 @@ class ChooseSchedule(Transformation):
         if not versions:
             return ()
         first = versions[0]
-        now = (cycles(facts) if first.raised.given else None) or first.raised.cycles + first.others
+        now = (value(facts) if first.raised.given else None) or first.raised.cycles + first.others
         timed = [(one, self._proposed(one, version, now)) for version in versions for one in self._timed(version)]
         ordered = sorted(timed, key=lambda pair: (not pair[0].timed, pair[0].cycles))
         return [proposal for _, proposal in ordered[:_MOST]]
@@ -89,34 +94,38 @@ class ChooseSchedule(Transformation):
         return Proposal(parameters, reason, now - item.cycles, item.cycles if item.timed else None)
 
     def _timed(self, version: _Version) -> list[Ranked]:
-        """Schedules with the cycles that they need, least first, then the rest by estimates.
+        """Schedules with what they measure, least first, then the rest by estimated cycles.
 
         The first ones timed are the best by estimates. For a newcomer, those that follow differ from the best so far in
         one decision: estimates are right about the kind of a schedule, less so about its sizes.
         """
         given = version.raised
-        rest = _near(given) if given.given else list(islice(_all(given), _MOST))
+        models = _models(version)
+        rest = _near(given, models[0]) if given.given else list(islice(_in_turn(map(_all, models)), _MOST))
         timed: list[Ranked] = []
         near: list[Ranked] = []
+        seen: set[str] = set()  # schedules of which each gives the same kernel count once
         left = float(_TIMED_CYCLES)
-        for turn in range(_TIMED):
-            item = next(iter(near if near and turn >= _BY_ESTIMATE else rest), None)
+        for _ in range(_TRIED):
+            item = next(iter(near if near and len(seen) >= _BY_ESTIMATE else rest), None)
             left -= 0.0 if item is None else item.cycles
-            if item is None or left < 0:
+            if item is None or left < 0 or len(seen) == _TIMED:
                 break
             near, rest = _without(item, near), _without(item, rest)
             try:
-                count = cycles(applied(self, version.facts, {**as_data(item.schedule), **version.part}))
+                changed = applied(self, version.facts, {**as_data(item.schedule), **version.part})
             except NotApplicable:
                 continue
-            if count is None:
+            measured = None if changed.digest in seen else value(changed)
+            seen.add(changed.digest)
+            if measured is None:
                 continue
-            if not given.given and (not timed or count < timed[0].cycles):
-                near = _near(replace(given, schedule=item.schedule))
+            if not given.given and (not timed or measured < timed[0].cycles):
+                near = _near(replace(given, schedule=item.schedule), models[0])
                 for one in timed:
                     near = _without(one, near)
-            timed = sorted([*timed, Ranked(item.schedule, float(count), timed=True)], key=lambda one: one.cycles)
-        return [*timed, *(replace(item, cycles=item.cycles + version.others) for item in rest)]
+            timed = sorted([*timed, Ranked(item.schedule, measured, timed=True)], key=lambda one: one.cycles)
+        return [*timed, *(replace(item, cycles=given.estimate(item.schedule) + version.others) for item in rest)]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         for name, item in _BEFORE.items():
@@ -223,26 +232,36 @@ def _of_parts(facts: Facts, before: Parameters) -> Iterator[_Version]:
         yield _Version(before, facts, one, part, total - one.cycles)
 
 
-def _all(given: Raised) -> Iterator[Ranked]:
+def _models(version: _Version) -> Sequence[CostModel]:
+    """The estimates that schedules are timed by. Where energy counts, those of few loads take turns with the fast."""
+    model = version.raised.model
+    return [model] if version.facts.objective == "cycles" else [replace(model, weight=_LOADS), model]
+
+
+def _in_turn(kinds: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
+    return (item for items in zip_longest(*kinds) for item in items if item is not None)
+
+
+def _all(model: CostModel) -> Iterator[Ranked]:
     """The best schedules of all, of those with the same blocks and about the same estimate the first one. Those that
     share tiles and those that do not take turns: estimates compare each kind better with its like."""
     last: dict[tuple[tuple[str, int], ...], float] = {}
-    schedules = ranked(given.model)
+    schedules = ranked(model)
     kinds = ([item for item in schedules if item.schedule.shared == shared] for shared in (False, True))
-    for item in (item for pair in zip_longest(*kinds) for item in pair if item is not None):
+    for item in _in_turn(kinds):
         key = (*item.schedule.tile.items(), *item.schedule.block.items())
         if item.cycles > last.get(key, 0.0) * (1 + _CLOSE):
             last[key] = item.cycles
             yield item
 
 
-def _near(given: Raised) -> list[Ranked]:
+def _near(given: Raised, model: CostModel) -> list[Ranked]:
     """The schedules that fit and differ from the kernel's in one decision, the least estimates first."""
     near: list[Ranked] = []
     for schedule in neighbours(given):
         new = schedule != given.schedule and all(schedule != other.schedule for other in near)
-        if new and fits(Grid(given.computation, schedule), given.model):
-            near.append(Ranked(schedule, given.estimate(schedule)))
+        if new and fits(Grid(given.computation, schedule), model):
+            near.append(Ranked(schedule, steps.cycles(model, schedule)))
     return sorted(near, key=lambda item: item.cycles)
 
 
@@ -251,11 +270,12 @@ def _without(item: Ranked, items: Sequence[Ranked]) -> list[Ranked]:
 
 
 def _reason(version: _Version, item: Ranked) -> str:
-    """The decisions in words, and the cycles that they lead to."""
-    source = "when it was run" if item.timed else "by the cost model"
+    """The decisions in words, and what they lead to."""
+    unit = OBJECTIVES[version.facts.objective].unit
+    source = f"{unit} when it was run" if item.timed else "cycles by the cost model"
     done = "".join(f", {_DONE[name]}" for name in version.before)
     part = "".join(f"part {number}: " for number in version.part.values())
-    return f"{part}{_decided(version.raised, item.schedule)}{done}; {item.cycles:,.0f} cycles {source}"
+    return f"{part}{_decided(version.raised, item.schedule)}{done}; {item.cycles:,.0f} {source}"
 
 
 def _decided(given: Raised, schedule: Schedule) -> str:

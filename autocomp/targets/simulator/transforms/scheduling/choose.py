@@ -28,7 +28,7 @@ BOTH = frozenset(OPERANDS)
 
 @dataclass(frozen=True)
 class Ranked:
-    """A schedule with its estimated cycles, or (`timed`) those that it needed in a run."""
+    """A schedule with its estimated cycles, or (`timed`) what it measured in a run by the kernel's objective."""
 
     schedule: Schedule
     cycles: float

@@ -26,7 +26,9 @@ _MOST_STEPS = 2048  # that are looked at one by one; of more, the first ones sta
 
 def cycles(model: CostModel, schedule: Schedule) -> float:
     """Estimated cycles of a schedule."""
-    return _Estimate(model, Grid(model.computation, schedule)).cycles()
+    grid = Grid(model.computation, schedule)
+    loads = {operand: model.moves(operand, grid) for operand in OPERANDS} if model.weight else {}
+    return _Estimate(model, grid).cycles() + model.weighed(grid, loads)
 
 
 class _Estimate:
