@@ -14,8 +14,10 @@ from autocomp import schedules
 from autocomp import workload as workloads
 from autocomp.errors import ConfigError
 from autocomp.export import export_files
+from autocomp.export.any_size import resized
+from autocomp.export.dispatch import dispatches
 from autocomp.export.host import run_on_simulator
-from autocomp.export.schedule import of_record
+from autocomp.export.schedule import Schedule, of_record
 from autocomp.schedules.arguments import bound
 from autocomp.schedules.fresh import fresh_record
 from autocomp.schedules.index import default_roots, user_root
@@ -25,6 +27,7 @@ from autocomp.schedules.store import Store, all_schedules, record_at
 from autocomp.schedules.verify import workload_of
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import Workload
 
@@ -57,7 +60,7 @@ class Answer:
         """All tensors after the kernel ran on the simulator, by name; arrays have the shapes and types of the
         workload's tensors. Raises ConfigError for other arrays or another kind of target, KernelError where it fails.
         """
-        self._check(arrays)
+        _check(self.workload, arrays)
         accelerator = accelerator_of(self.target, "running a kernel on the simulator")
         tensors, constants = self.workload.tensors, self.workload.constants
         return run_on_simulator(self.kernel, self._name, tensors, constants, accelerator, arrays)
@@ -70,35 +73,36 @@ class Answer:
     def _name(self) -> str:
         return str(self.path or self.workload.name)
 
-    def _check(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        for tensor in self.workload.tensors:
-            array = arrays.get(tensor.name)
-            given = "nothing" if array is None else f"{array.dtype}{list(array.shape)}"
-            if given != f"{tensor.dtype}{list(tensor.shape)}":
-                raise ConfigError(
-                    f"tensor {tensor.name} of {self.workload.name} is {tensor.dtype}{list(tensor.shape)}, not {given}"
-                )
-
 
 @dataclass(frozen=True)
 class Match(schedules.Match):
-    """A schedule found; an exact one runs on the simulator, and is written as C."""
+    """A schedule found, which runs on the simulator and is written as C. Where the sizes differ, the function that
+    chooses kernels by size does: it takes blocks by fast kernels, and the rest by one of any size."""
 
     def run(self, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        """As `Answer.run`. Raises ConfigError as well where the match is not exact."""
-        return self._answer().run(arrays)
+        """As `Answer.run`. Raises ConfigError as well where the match assumes options, or no kernel has the sizes."""
+        answer = self._answer()
+        if self.exact:
+            return answer.run(arrays)
+        accelerator = accelerator_of(answer.target, "running a kernel on the simulator")
+        workload = resized(answer.workload, accelerator, self.shape)
+        _check(workload, arrays)
+        values = {name: float(value) for name, value in self.arguments.items()}
+        (dispatch,) = dispatches(self._alike(answer, accelerator), accelerator)
+        return dispatch.run(self.shape, arrays, values, accelerator)
 
     def to_c(self, vendor_header: str | None = None) -> dict[str, str]:
-        """As `Answer.to_c`. Raises ConfigError where the match is not exact."""
-        return self._answer().to_c(vendor_header)
+        """As `Answer.to_c`, with all kernels that differ in one size alone where this is for other sizes. Raises
+        ConfigError where the match assumes options."""
+        answer = self._answer()
+        accelerator = accelerator_of(answer.target, "writing C")
+        return export_files(self._alike(answer, accelerator), accelerator, vendor_header)
 
     def _answer(self) -> Answer:
         path = self.stored.path
-        if not self.exact:
-            others = [f"assumes {dict(self.assumed)}"] * bool(self.assumed)
-            why = " and ".join([*["is for other sizes"] * bool(self.distance), *others])
+        if self.assumed:
             raise ConfigError(
-                f"the nearest schedule, {path}, {why}: it does not compute what was asked for",
+                f"the nearest schedule, {path}, assumes {dict(self.assumed)}: it does not compute what was asked for",
                 hint="lookup_or_adapt makes a kernel for exactly a workload",
             )
         record = record_at(self.stored)
@@ -108,6 +112,22 @@ class Match(schedules.Match):
         if answer is None:
             raise ConfigError(f"{path} is for another description of {target.name}, and wrong on this one")
         return answer
+
+    def _alike(self, answer: Answer, accelerator: Accelerator) -> list[Schedule]:
+        """The schedule; for other sizes also those of its operation that differ from these in one size."""
+        found = {answer.record.identity: of_record(answer.record, str(self.stored.path), accelerator)}
+        for stored in [] if self.exact else all_schedules(_warn, default_roots()):
+            entry = stored.entry
+            differing = sum(entry.dims.get(name) != size for name, size in self.shape.items())
+            if (entry.target, entry.operation) != (self.stored.entry.target, answer.record.operation.name):
+                continue
+            if differing > 1 or entry.parameters != self.stored.entry.parameters:
+                continue
+            record = record_at(stored)
+            schedule = of_record(record, str(stored.path), accelerator)
+            if record.target.digest == answer.target.digest and schedule.family == found[answer.record.identity].family:
+                found.setdefault(record.identity, schedule)
+        return list(found.values())
 
 
 def lookup(
@@ -198,6 +218,16 @@ def _valid(workload: Workload, target: Target, record: ScheduleRecord, path: Pat
     answer = Answer(workload, target, record, "exact", path)
     holds = record.target.digest == target.digest or target.evaluator(workload).evaluate(answer.kernel).correct
     return answer if holds else None
+
+
+def _check(workload: Workload, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    for tensor in workload.tensors:
+        array = arrays.get(tensor.name)
+        given = "nothing" if array is None else f"{array.dtype}{list(array.shape)}"
+        if given != f"{tensor.dtype}{list(tensor.shape)}":
+            raise ConfigError(
+                f"tensor {tensor.name} of {workload.name} is {tensor.dtype}{list(tensor.shape)}, not {given}"
+            )
 
 
 def _warn(message: str) -> None:

@@ -109,11 +109,24 @@ def test_a_match_runs_with_the_scale_that_was_asked_for(adapted: Answer, layer: 
     assert match.to_c() == adapted.to_c()
 
 
-def test_the_nearest_schedule_neither_runs_nor_becomes_c(adapted: Answer, layer: Workload) -> None:
+def test_a_match_computes_other_sizes_by_blocks_and_what_there_is_for_the_rest(
+    adapted: Answer, layer: Workload
+) -> None:
+    other = workloads.parse(LAYER.replace("I: 20", "I: 73"), Path("layer.yaml"))
+    match = lookup(other.operation, other.dims, "gemmini", options=other.options)
+    assert match is not None
+    arrays = _arrays(other)
+    assert np.array_equal(match.run(arrays)["C"], reference(other, arrays))
+    assert match.to_c()["dispatch.c"].startswith(adapted.to_c()["dispatch.c"][:200])
+    with pytest.raises(ConfigError, match=r"A of .* is int8\[73, 36\], not int8\[20, 36\]"):
+        match.run(_arrays(layer))
+
+
+def test_a_schedule_that_assumes_other_options_neither_runs_nor_becomes_c(adapted: Answer, layer: Workload) -> None:
     match = lookup(layer.operation, {**layer.dims, "I": 21}, "gemmini", options={"bias": "row"})
     assert match is not None
     for use in (match.run, lambda _: match.to_c()):
-        with pytest.raises(ConfigError, match=r"is for other sizes and assumes .*'activation': 'relu'"):
+        with pytest.raises(ConfigError, match=r"assumes .*'activation': 'relu'.*: it does not compute"):
             use(_arrays(layer))
 
 

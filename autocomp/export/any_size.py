@@ -6,9 +6,10 @@ only if it is right on the simulator, for sizes and strides drawn at random.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,14 @@ import yaml
 
 from autocomp import workload as workloads
 from autocomp.errors import AutocompError, ConfigError
-from autocomp.export.host import random_array, run_on_simulator
+from autocomp.export.host import cycles_on_simulator, random_array, run_on_simulator
 from autocomp.export.schedule import Schedule
 from autocomp.schedules.arguments import c_float
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.any_size import NAME, OPERATIONS, of_any_size, refused, strided
 from autocomp.targets.simulator.start.idioms import c_type, signature
 from autocomp.workload import TensorSpec, Workload, reference
+from autocomp.workload.datatypes import array_type
 from autocomp.workload.tolerance import outside
 
 TRIALS = 3  # sizes for which a kernel must be right before it is exported
@@ -46,7 +48,7 @@ class AnySize:
 
     @property
     def function(self) -> str:
-        return _function(self.family)
+        return f"{self.family}_any"
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -98,42 +100,18 @@ class Trial:
         return count
 
 
-def fallbacks(schedules: Sequence[Schedule], accelerator: Accelerator) -> dict[str, AnySize | str]:
-    """By family what its dispatch falls back on, or why there is nothing."""
-    generator = np.random.default_rng()
-    return {
-        family: _validated(schedule, accelerator, generator)
-        for family, schedule in sorted(_families(schedules).items())
-    }
-
-
-def exported(schedules: Sequence[Schedule], files: Container[str], accelerator: Accelerator) -> Iterator[AnySize]:
-    """The kernels of any size among the files of an export."""
-    for schedule in _families(schedules).values():
-        if f"{_function(schedule.family)}.c" in files:
-            yield _made(schedule, accelerator)
-
-
-def _families(schedules: Sequence[Schedule]) -> dict[str, Schedule]:
-    """The first schedule of each family that has sizes."""
-    return {schedule.family: schedule for schedule in reversed(schedules) if schedule.dims}
-
-
-def _function(family: str) -> str:
-    return f"{family}_any"
-
-
-def _validated(schedule: Schedule, accelerator: Accelerator, generator: np.random.Generator) -> AnySize | str:
+def validated(schedule: Schedule, accelerator: Accelerator) -> AnySize | str:
     """The kernel for every size of a schedule's family, or the reason why it cannot be made."""
     if schedule.operation not in OPERATIONS:
         return f"kernels of any size are made for {' and '.join(OPERATIONS)}, not for {schedule.operation}"
     if schedule.options.get("layout"):
         return "its operands are packed for one size"
+    generator = np.random.default_rng()
     try:
-        routine = _made(schedule, accelerator)
+        routine = made(schedule, accelerator)
         for _ in range(TRIALS):
             trial = draw(routine, accelerator, generator)
-            text = _bound(routine, trial)
+            text = _calling(routine, trial.workload.dims, trial.tensors, trial.strides, trial.values)
             if trial.wrong(run_on_simulator(text, routine.function, trial.tensors, {}, accelerator, trial.arrays)):
                 return f"the starting kernel of {accelerator.full_name} is not right for every size and stride"
     except AutocompError as error:
@@ -141,25 +119,49 @@ def _validated(schedule: Schedule, accelerator: Accelerator, generator: np.rando
     return routine
 
 
-def _made(schedule: Schedule, accelerator: Accelerator) -> AnySize:
-    """Raises ConfigError where the machine cannot be started on."""
+def made(schedule: Schedule, accelerator: Accelerator) -> AnySize:
+    """The kernel, not tried. Raises ConfigError where the machine cannot be started on."""
     arguments = tuple(schedule.arguments)
-    workload = _workload(schedule, accelerator, schedule.options, schedule.dims)
+    workload = resized(schedule, accelerator, schedule.dims)
     return AnySize(schedule.family, workload, of_any_size(workload, accelerator, arguments), arguments)
 
 
 def draw(kernel: AnySize, accelerator: Accelerator, generator: np.random.Generator) -> Trial:
     """Sizes, strides and values to try a kernel with."""
-    values = {name: float(np.float32(2.0 ** -generator.uniform(0, 9))) for name in kernel.arguments}
+    values = drawn_values(kernel.arguments, generator)
     drawn = (_drawn(kernel.workload, values, accelerator, generator) for _ in range(DRAWS))
     workload = next((drawing for drawing in drawn if drawing is not None), None)
     if workload is None:
         raise ConfigError(f"none of {DRAWS} sets of sizes drawn for {kernel.function} has a result")
     gaps = {name: int(generator.integers(0, 8)) for name in kernel.strided}
+    return trial_of(workload, values, generator, gaps)
+
+
+def drawn_values(arguments: Iterable[str], generator: np.random.Generator) -> dict[str, float]:
+    """Values of arguments to try a kernel with."""
+    return {name: float(np.float32(2.0 ** -generator.uniform(0, 9))) for name in arguments}
+
+
+def trial_of(
+    workload: Workload,
+    values: Mapping[str, float],
+    generator: np.random.Generator,
+    gaps: Mapping[str, int] = MappingProxyType({}),
+) -> Trial:
+    """Random tensors of a workload, with `gaps` elements between the rows of those that may have them."""
     tensors = tuple(replace(t, shape=(*t.shape[:-1], t.shape[-1] + gaps.get(t.name, 0))) for t in workload.tensors)
-    strides = tuple(tensor.shape[1] for tensor in tensors if tensor.name in gaps)
+    apart = [tensor.name for tensor in strided(workload)]
+    strides = tuple(tensor.shape[1] for tensor in tensors if tensor.name in apart)
     arrays = {tensor.name: random_array(tensor, generator) for tensor in tensors}
     return Trial(workload, strides, tuple(values.values()), tensors, arrays)
+
+
+def any_size_cycles(kernel: AnySize, dims: Mapping[str, int], accelerator: Accelerator) -> int:
+    """Cycles of the kernel on the simulator for these sizes, with tensors without gaps."""
+    workload = resized(kernel.workload, accelerator, dims)
+    text = sized(kernel, workload, {name: workload.options[name] for name in kernel.arguments})
+    arrays = {tensor.name: np.zeros(tensor.shape, array_type(tensor.dtype)) for tensor in workload.tensors}
+    return cycles_on_simulator(text, kernel.function, workload.tensors, accelerator, arrays)
 
 
 def _drawn(
@@ -176,14 +178,19 @@ def _drawn(
         if workload.options["pool"] is not None or generator.random() < SQUARE:
             dims["S"] = dims["R"]
     try:
-        return _workload(workload, accelerator, {**workload.options, **values}, dims)
+        return resized(workload, accelerator, dims, values)
     except ConfigError:
         return None
 
 
-def _workload(
-    like: Schedule | Workload, accelerator: Accelerator, options: Mapping[str, Any], dims: Mapping[str, int]
+def resized(
+    like: Schedule | Workload,
+    accelerator: Accelerator,
+    dims: Mapping[str, int],
+    values: Mapping[str, float] = MappingProxyType({}),
 ) -> Workload:
+    """The workload with other sizes and values of arguments. Raises ConfigError where these leave no result."""
+    options = {**like.options, **values}
     stated = {name: value for name, value in options.items() if value not in (None, {})}
     if like.tensors[0].dtype != USUAL:
         stated["dtype"] = like.tensors[0].dtype
@@ -191,9 +198,21 @@ def _workload(
     return workloads.parse(yaml.safe_dump(document), Path("any size"), accelerator.parameters)
 
 
-def _bound(kernel: AnySize, trial: Trial) -> str:
-    """A kernel that calls the function with the trial's sizes."""
-    pointers = [f"({c_type(t.dtype)} *){t.name}" for t in trial.tensors]
-    sizes = [trial.workload.dims[name] for name in kernel.sizes]
-    arguments = [*pointers, *map(str, [*sizes, *trial.strides]), *map(c_float, trial.values)]
-    return f"{kernel.kernel}\n{signature(trial.tensors)} {{ {NAME}({', '.join(arguments)}); }}\n"
+def sized(kernel: AnySize, workload: Workload, values: Mapping[str, float]) -> str:
+    """A kernel of these sizes, of tensors without gaps: it calls that of any size."""
+    apart = strided(workload)
+    strides = [tensor.shape[1] for tensor in workload.tensors if tensor in apart]
+    return _calling(kernel, workload.dims, workload.tensors, strides, [values[name] for name in kernel.arguments])
+
+
+def _calling(
+    kernel: AnySize,
+    dims: Mapping[str, int],
+    tensors: tuple[TensorSpec, ...],
+    strides: Sequence[int],
+    values: Sequence[float],
+) -> str:
+    pointers = [f"({c_type(t.dtype)} *){t.name}" for t in tensors]
+    numbers = [*(dims[name] for name in kernel.sizes), *strides]
+    arguments = [*pointers, *map(str, numbers), *map(c_float, values)]
+    return f"{kernel.kernel}\n{signature(tensors)} {{ {NAME}({', '.join(arguments)}); }}\n"

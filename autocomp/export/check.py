@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import CandidateFailure
-from autocomp.export.any_size import TRIALS, AnySize, draw, exported
+from autocomp.export.any_size import TRIALS, AnySize, Trial, draw, drawn_values, made, resized, trial_of
+from autocomp.export.blocks import Blocks, cuts
+from autocomp.export.dispatch import families
 from autocomp.export.files import HOST_FOLDER
 from autocomp.export.header import accelerator_header
 from autocomp.export.host import Host, compile_library, knows_flags, random_array, run_on_simulator
@@ -53,18 +55,17 @@ def check_export(
         library = folder / "kernels.so"
         sources = sorted(folder.rglob("*.c"))
         compile_library(sources, [folder, folder / HOST_FOLDER], library, [word for flag in flags for word in flag])
-        others = tuple(exported(schedules, files, accelerator))
-        _apart(Comparison(library, tuple(schedules), others, accelerator), seed)
+        _apart(Comparison(library, tuple(schedules), tuple(files), accelerator), seed)
     return tuple(" ".join(flag) for flag in (PATTERN, SANITIZER) if flag not in flags)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Functions of a library beside the kernels that they are made from; `others` are those of any size."""
+    """Functions of a library of these files beside the kernels that they are made from."""
 
     library: Path
     schedules: tuple[Schedule, ...]
-    others: tuple[AnySize, ...]
+    files: tuple[str, ...]
     accelerator: Accelerator
 
     @property
@@ -90,8 +91,11 @@ class Comparison:
             dispatch = dispatch_name(schedule)
             if dispatch is not None:
                 _call(host, schedule, dispatch, tuple(schedule.dims.values()), arrays, numbers, expected)
-        for kernel in self.others:
-            _call_any_size(host, kernel, self.accelerator, generator)
+        for group in families(self.schedules).values():
+            for blocks in (blocks for cut in cuts(group, self.accelerator) for blocks in cut):
+                _call_by_blocks(host, blocks, self.accelerator, generator)
+            if f"{group[0].family}_any.c" in self.files:
+                _call_any_size(host, made(group[0], self.accelerator), self.accelerator, generator)
 
 
 def _apart(comparison: Comparison, seed: int) -> None:
@@ -109,18 +113,29 @@ def _apart(comparison: Comparison, seed: int) -> None:
         executor.shutdown()
 
 
+def _call_by_blocks(host: Host, blocks: Blocks, accelerator: Accelerator, generator: np.random.Generator) -> None:
+    """The dispatch function for a size above the least that a kernel is for."""
+    schedule = blocks.blocks[0].schedule
+    size = blocks.least + int(generator.integers(1, blocks.blocks[0].size, endpoint=True))
+    values = drawn_values(schedule.arguments, generator)
+    workload = resized(schedule, accelerator, {**schedule.dims, blocks.dimension: size}, values)
+    _call_trial(host, schedule.family, trial_of(workload, values, generator), {})
+
+
 def _call_any_size(host: Host, kernel: AnySize, accelerator: Accelerator, generator: np.random.Generator) -> None:
     for _ in range(TRIALS):
         trial = draw(kernel, accelerator, generator)
-        memory = {name: array.copy() for name, array in trial.arrays.items()}
-        strides = dict(zip(kernel.strided, trial.strides, strict=True))
-        sizes = tuple(trial.workload.dims.values())
-        result = host.call(kernel.function, trial.tensors, memory, sizes, trial.values, strides)
-        wrong = trial.wrong(memory)
-        if result != 0 or wrong:
-            raise CandidateFailure(
-                f"{kernel.function}{(*sizes, *trial.strides)} returns {result}, and {wrong} elements are wrong"
-            )
+        _call_trial(host, kernel.function, trial, dict(zip(kernel.strided, trial.strides, strict=True)))
+
+
+def _call_trial(host: Host, function: str, trial: Trial, strides: Mapping[str, int]) -> None:
+    memory = {name: array.copy() for name, array in trial.arrays.items()}
+    sizes = tuple(trial.workload.dims.values())
+    result = host.call(function, trial.tensors, memory, sizes, trial.values, strides)
+    wrong = trial.wrong(memory)
+    if result != 0 or wrong:
+        given = (*sizes, *strides.values())
+        raise CandidateFailure(f"{function}{given} returns {result}, and {wrong} elements are wrong")
 
 
 def _call(

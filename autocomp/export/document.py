@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from autocomp.export import blocks as exported_blocks
 from autocomp.export.any_size import AnySize
+from autocomp.export.dispatch import Dispatch
 from autocomp.export.schedule import Schedule
 from autocomp.export.source import DISPATCH, HEADER, dispatch_name
 from autocomp.schedules.record import Tensor
@@ -55,6 +58,26 @@ class Fallback(_Part):
     reason: str | None = None
 
 
+class Block(_Part):
+    """A kernel for `size` of the dimension that is cut, used while at least that and less than `limit` is left. Of a
+    remainder from `last_from` on it computes the last `size`."""
+
+    function: str
+    size: int
+    last_from: int
+    limit: int | None = None
+
+
+class Blocks(_Part):
+    """For the sizes `others`, and at least the least `size` in `blocks` of the dimension `cut`, a dispatch function
+    computes whole blocks, largest first. The fallback computes the rest."""
+
+    dispatch: str
+    cut: str
+    others: dict[str, int]
+    blocks: tuple[Block, ...]
+
+
 class Export(_Part):
     """The C files of an export and what is in them."""
 
@@ -65,10 +88,11 @@ class Export(_Part):
     dispatch: str
     kernels: tuple[Kernel, ...]
     fallbacks: dict[str, Fallback] = Field({}, description="by dispatch function")
+    families: tuple[Blocks, ...] = Field((), description="kernels that differ in one size")
 
 
 def document(
-    schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySize | str], accelerator: Accelerator, vendor_header: str
+    schedules: Sequence[Schedule], operations: Sequence[Dispatch], accelerator: Accelerator, vendor_header: str
 ) -> Export:
     """The content of `export.json`."""
     return Export(
@@ -93,8 +117,22 @@ def document(
             )
             for s in schedules
         ),
-        fallbacks={name: _fallback(fallback) for name, fallback in fallbacks.items()},
+        fallbacks={operation.family: _fallback(operation.fallback) for operation in operations},
+        families=tuple(_blocks(operation.family, blocks) for operation in operations for blocks in operation.blocks),
     )
+
+
+def _blocks(family: str, blocks: exported_blocks.Blocks) -> Blocks:
+    parts = tuple(
+        Block(
+            function=block.schedule.function,
+            size=block.size,
+            last_from=block.last_from,
+            limit=int(block.limit) if block.limit < math.inf else None,
+        )
+        for block in blocks.blocks
+    )
+    return Blocks(dispatch=family, cut=blocks.dimension, others=blocks.others, blocks=parts)
 
 
 def _fallback(fallback: AnySize | str) -> Fallback:

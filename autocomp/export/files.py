@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autocomp.export.any_size import AnySize, fallbacks
+from autocomp.export.any_size import AnySize
+from autocomp.export.dispatch import dispatches
 from autocomp.export.document import document
 from autocomp.export.header import accelerator_header, recorder
 from autocomp.export.schedule import Schedule, check_names
@@ -32,13 +33,12 @@ def export_files(schedules: Sequence[Schedule], accelerator: Accelerator, vendor
     check_names(schedules)
     header = vendor_header or f"{accelerator.name}.h"
     files = {f"{s.function}.c": kernel_source(s, accelerator, header) for s in schedules}
-    others = fallbacks(schedules, accelerator)
-    files |= {
-        f"{k.function}.c": any_size_source(k, accelerator, header) for k in others.values() if isinstance(k, AnySize)
-    }
-    files[HEADER] = kernels_header(schedules, others)
-    files[DISPATCH] = dispatch_source(schedules, others)
-    files[DOCUMENT] = document(schedules, others, accelerator, header).model_dump_json(indent=2) + "\n"
+    operations = dispatches(schedules, accelerator)
+    others = [operation.fallback for operation in operations if isinstance(operation.fallback, AnySize)]
+    files |= {f"{kernel.function}.c": any_size_source(kernel, accelerator, header) for kernel in others}
+    files[HEADER] = kernels_header(schedules, operations)
+    files[DISPATCH] = dispatch_source(operations)
+    files[DOCUMENT] = document(schedules, operations, accelerator, header).model_dump_json(indent=2) + "\n"
     if any(instruction.encoding for instruction in accelerator.instructions):
         files[f"{HOST_FOLDER}/{header}"] = accelerator_header(accelerator)
         files[f"{HOST_FOLDER}/{RECORDER}"] = recorder(accelerator)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError, KernelError
-from autocomp.simulator import SimulationOptions, _core, run_program
+from autocomp.simulator import SimulationOptions, SimulationResult, _core, run_program
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.language.encoding import command_words
 from autocomp.targets.simulator.isa.model import Accelerator
@@ -236,16 +236,39 @@ def run_on_simulator(
     arrays: Arrays,
 ) -> dict[str, npt.NDArray[Any]]:
     """The memory after a kernel of the dialect ran on it, by the tensors' names. Raises KernelError where it fails."""
+    result, names = _run(text, source, tensors, constants, accelerator, arrays, SimulationOptions(timing=False))
+    return {t.name: result.outputs[name] for name, t in zip(names, tensors, strict=True)}
+
+
+def cycles_on_simulator(
+    text: str, source: str, tensors: Sequence[TensorSpec], accelerator: Accelerator, arrays: Arrays
+) -> int:
+    """The cycles of a kernel of the dialect. Raises KernelError where it fails."""
+    result, _ = _run(text, source, tensors, {}, accelerator, arrays, SimulationOptions())
+    assert result.timing is not None  # the options ask for it
+    return result.timing.cycles
+
+
+def _run(
+    text: str,
+    source: str,
+    tensors: Sequence[TensorSpec],
+    constants: Mapping[str, int],
+    accelerator: Accelerator,
+    arrays: Arrays,
+    options: SimulationOptions,
+) -> tuple[SimulationResult, list[str]]:
+    """The result, and the kernel's names of the tensors."""
     tables = isa.lower(accelerator)
     tree = kernel.parse(text, source, {**accelerator.all_constants, **constants})
     checked = kernel.check(tree, accelerator, constants, tensors)
     program = kernel.link(checked.program, tables)
     names = [parameter.name for parameter in checked.parameters]
     given = {name: arrays[t.name] for name, t in zip(names, tensors, strict=True)}
-    result = run_program(tables.machine, program, given, SimulationOptions(timing=False))
+    result = run_program(tables.machine, program, given, options)
     if result.error is not None:
         raise KernelError(f"{source}: {result.error.message}")
-    return {t.name: result.outputs[name] for name, t in zip(names, tensors, strict=True)}
+    return result, names
 
 
 def random_array(tensor: TensorSpec, generator: np.random.Generator) -> npt.NDArray[Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from autocomp.errors import ConfigError, KernelError
+from autocomp.errors import KernelError
 from autocomp.export.any_size import MOST, AnySize
+from autocomp.export.blocks import Block, Blocks
+from autocomp.export.dispatch import Dispatch
 from autocomp.export.forms import c_number
 from autocomp.export.lower import MEMORY, Lowered, lower
 from autocomp.export.schedule import Schedule
@@ -19,6 +22,7 @@ from autocomp.workload import TensorSpec
 
 HEADER = "kernels.h"
 DISPATCH = "dispatch.c"
+DONE = "done"  # of the dimension that is cut
 _STANDARD = "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n"
 _BUILTINS = {
     "add_matrix": """static void add_matrix(const float *A, const float *B, float *out, size_t rows, size_t cols) {
@@ -86,7 +90,7 @@ def _any_size_head(kernel: AnySize) -> str:
     return f"int {kernel.function}({', '.join([*parameters, *(f'float {name}' for name in kernel.arguments)])})"
 
 
-def kernels_header(schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySize | str]) -> str:
+def kernels_header(schedules: Sequence[Schedule], operations: Sequence[Dispatch]) -> str:
     """The declarations of all functions."""
     lines = [
         "// Kernels of one accelerator. A function returns when its result is in memory; tensors are row-major and do",
@@ -95,31 +99,81 @@ def kernels_header(schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySiz
         "#pragma once",
         _STANDARD,
         *(f"void {schedule.function}({_parameters(schedule.tensors, schedule.arguments)});" for schedule in schedules),
-        *(f"{_dispatch_head(name, group[0])};" for name, group in _families(schedules)),
-        *(f"{_any_size_head(kernel)};" for kernel in fallbacks.values() if isinstance(kernel, AnySize)),
+        *(f"{_dispatch_head(operation)};" for operation in operations),
+        *(f"{_any_size_head(o.fallback)};" for o in operations if isinstance(o.fallback, AnySize)),
     ]
     return "\n".join(lines) + "\n"
 
 
-def dispatch_source(schedules: Sequence[Schedule], fallbacks: Mapping[str, AnySize | str]) -> str:
-    """One function for each operation, which chooses the kernel by the sizes, and falls back on that of any size."""
+def dispatch_source(operations: Sequence[Dispatch]) -> str:
+    """One function for each operation, which chooses the kernels by the sizes."""
     parts = [f'#include "{HEADER}"\n']
-    for name, group in _families(schedules):
-        lines = [f"{_dispatch_head(name, group[0])} {{"]
-        for schedule in group:
-            sizes = " && ".join(f"{dim} == {size}" for dim, size in schedule.dims.items())
+    for operation in operations:
+        lines = [f"{_dispatch_head(operation)} {{"]
+        for schedule in operation.schedules:
             call = f"{schedule.function}({', '.join([*_tensor_names(schedule), *schedule.arguments])});"
-            lines += [f"    if ({sizes}) {{", f"        {call}", "        return 0;", "    }"]
-        parts.append("\n".join([*lines, *_otherwise(fallbacks[name]), "}\n"]))
+            lines += [f"    if ({_sizes(schedule.dims)}) {{", f"        {call}", "        return 0;", "    }"]
+        for blocks in operation.blocks:
+            lines += _by_blocks(blocks, operation)
+        parts.append("\n".join([*lines, *_otherwise(operation), "}\n"]))
     return "\n".join(parts)
 
 
-def _otherwise(fallback: AnySize | str) -> list[str]:
+def _sizes(dims: Mapping[str, int]) -> str:
+    return " && ".join(f"{name} == {size}" for name, size in dims.items())
+
+
+def _by_blocks(blocks: Blocks, operation: Dispatch) -> Iterator[str]:
+    size = blocks.dimension
+    conditions = [f"{size} >= {blocks.least}", *([_sizes(blocks.others)] if blocks.others else [])]
+    yield f"    if ({' && '.join(conditions)}) {{"
+    yield f"        size_t {DONE} = 0;"
+    for block in blocks.blocks:
+        limited = block.limit < math.inf
+        below = f" && {size} - {DONE} < {block.limit}" if limited else ""
+        yield f"        for (; {size} - {DONE} >= {block.size}{below}; {DONE} += {block.size}) {{"
+        yield f"            {_call_of_block(block, blocks)}"
+        yield "        }"
+        if block.last_from < block.size:
+            conditions = [f"{size} - {DONE} >= {block.last_from}"]
+            conditions += [f"{size} - {DONE} < {block.size}"] * limited
+            conditions += [f"{size} >= {block.size}"] * (block.size > blocks.least)
+            yield f"        if ({' && '.join(conditions)}) {{"
+            yield f"            {DONE} = {size} - {block.size};"
+            yield f"            {_call_of_block(block, blocks)}"
+            yield "            return 0;"
+            yield "        }"
+    last = blocks.blocks[-1]
+    if last.last_from > 1 or last.limit < math.inf:
+        yield f"        if ({DONE} < {size}) {{"
+        yield from (f"        {line}" for line in _otherwise(operation, blocks))
+        yield "        }"
+    yield "        return 0;"
+    yield "    }"
+
+
+def _call_of_block(block: Block, blocks: Blocks) -> str:
+    names = zip(block.schedule.tensors, _tensor_names(block.schedule), strict=True)
+    parts = [_part(name, tensor.name, blocks) for tensor, name in names]
+    return f"{block.schedule.function}({', '.join([*parts, *block.schedule.arguments])});"
+
+
+def _part(name: str, tensor: str, blocks: Blocks) -> str:
+    """A tensor from the first element that is not done."""
+    step = blocks.steps.get(tensor)
+    return name if step is None else f"{name} + {DONE}{f' * {step}' if step > 1 else ''}"
+
+
+def _otherwise(operation: Dispatch, blocks: Blocks | None = None) -> list[str]:
+    """The lines for what no fast kernel is for: all, or what blocks leave."""
+    fallback = operation.fallback
     if isinstance(fallback, str):
         return [f"    // No kernel for other sizes: {fallback}.", "    return -1;"]
-    given = list(fallback.sizes)
+    cut = None if blocks is None else blocks.dimension
+    given = [f"{name} - {DONE}" if name == cut else name for name in fallback.sizes]
     for tensor in fallback.workload.tensors:
-        given += [tensor.name, *([fallback.strides[tensor.name]] if tensor.name in fallback.strides else [])]
+        given.append(tensor.name if blocks is None else _part(tensor.name, tensor.name, blocks))
+        given += [fallback.strides[tensor.name]] if tensor.name in fallback.strides else []
     return [f"    return {fallback.function}({', '.join([*given, *fallback.arguments])});"]
 
 
@@ -128,27 +182,14 @@ def dispatch_name(schedule: Schedule) -> str | None:
     return schedule.family if schedule.dims else None
 
 
-def _families(schedules: Iterable[Schedule]) -> list[tuple[str, list[Schedule]]]:
-    families: dict[str, list[Schedule]] = {}
-    for schedule in schedules:
-        name = dispatch_name(schedule)
-        if name is not None:
-            group = families.setdefault(name, [])
-            group.append(schedule)
-            if _dispatch_head(name, schedule) != _dispatch_head(name, group[0]):
-                raise ConfigError(
-                    f"{group[0].source} and {schedule.source} take different tensors, and both are {name}"
-                )
-    return list(families.items())
-
-
-def _dispatch_head(name: str, first: Schedule) -> str:
+def _dispatch_head(operation: Dispatch) -> str:
+    first = operation.schedules[0]
     sizes = ", ".join(f"size_t {dim}" for dim in first.dims)
     tensors = (
         replace(tensor, name=tensor_name)
         for tensor, tensor_name in zip(first.tensors, _tensor_names(first), strict=True)
     )
-    return f"int {name}({sizes}, {_parameters(tuple(tensors), first.arguments)})"
+    return f"int {operation.family}({sizes}, {_parameters(tuple(tensors), first.arguments)})"
 
 
 def _tensor_names(schedule: Schedule) -> list[str]:

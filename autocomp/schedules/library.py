@@ -29,8 +29,8 @@ class Match:
     kernel computes what was asked for. The sizes are those, and each option left open has its usual value, as in a
     workload file that leaves it out; `assumed` are the options that do not.
 
-    `arguments` are the options that its kernel takes at run time, with the values asked for or else the usual ones;
-    `kernel` is the kernel's text with them.
+    `shape` are the sizes asked for. `arguments` are the options that its kernel takes at run time, with the values
+    asked for or else the usual ones; `kernel` is the kernel's text with them.
 
     `expected_ratio`, the share of the bound, is the record's own: measured if exact, an estimate otherwise. The kernel
     of a match that is not exact is one to start from, not one for the shape asked for.
@@ -41,6 +41,7 @@ class Match:
     not_compared: Mapping[str, Any] = field(default_factory=dict)
     assumed: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    shape: Mapping[str, int] = field(default_factory=dict)
 
     def kernel(self) -> str:
         """The kernel's text, with the values of its arguments."""
@@ -93,9 +94,9 @@ class Library:
         if exact:
             _refuse_ambiguity(usual or exact, operation)
             best = min(usual or exact, key=lambda item: item.entry.rank)
-            return _match(best, 0.0, options, parameters)
+            return _match(best, 0.0, options, parameters, shape)
         nearest_members = family.nearest(shape, variants)
-        return nearest_members and _match(nearest_members[1], nearest_members[0], options, parameters)
+        return nearest_members and _match(nearest_members[1], nearest_members[0], options, parameters, shape)
 
     def why_none(
         self,
@@ -206,12 +207,18 @@ def _facts(options: Mapping[str, Any], parameters: Mapping[str, int | float]) ->
             yield kind, name, json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 
-def _match(stored: Stored, distance: float, options: Mapping[str, Any], parameters: Mapping[str, int | float]) -> Match:
+def _match(
+    stored: Stored,
+    distance: float,
+    options: Mapping[str, Any],
+    parameters: Mapping[str, int | float],
+    shape: Mapping[str, int],
+) -> Match:
     entry = stored.entry
     states = {**entry.parameters, **entry.options}
     not_compared = {name: value for name, value in states.items() if name not in options and name not in parameters}
     arguments = {name: options.get(name, usual) for name, usual in entry.arguments.items()}
-    return Match(stored, distance, not_compared, _assumed(stored, options), arguments)
+    return Match(stored, distance, not_compared, _assumed(stored, options), arguments, dict(shape))
 
 
 def _assumed(stored: Stored, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,7 +66,8 @@ OF_CYCLES = {
         *("report/model.py", "cli/commands/model.py"),
     ),
     "of kernels for the vendor's header": (
-        *("export/document.py", "export/schedule.py", "export/source.py", "cli/commands/export.py"),
+        *("export/any_size.py", "export/blocks.py", "export/document.py", "export/host.py", "export/schedule.py"),
+        *("export/source.py", "cli/commands/export.py"),
     ),
     "of the simulator beside the hardware": (
         *("report/fidelity.py", "cli/commands/fidelity.py", "cli/against.py", "cli/confirm.py"),

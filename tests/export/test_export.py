@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +19,7 @@ from autocomp.cli.entry import autocomp
 from autocomp.data import data_dir
 from autocomp.errors import CandidateFailure, ConfigError, IsaError, KernelError
 from autocomp.export import Export, Schedule, check_export, export_files, of_kernel
+from autocomp.export.dispatch import dispatches
 from autocomp.export.host import Host, compile_library
 from autocomp.schedules.record import ScheduleRecord, from_yaml
 from autocomp.schedules.store import Store
@@ -168,6 +170,36 @@ def test_without_a_kernel_of_any_size_the_dispatch_says_why() -> None:
     reason = "the routine of gemmini that convolves and pools with any size has no groups, and no sides that differ"
     assert f"    // No kernel for other sizes: {reason}.\n    return -1;" in files["dispatch.c"]
     assert [f["reason"] for f in json.loads(files["export.json"])["fallbacks"].values()] == [reason]
+
+
+def test_sizes_between_those_of_kernels_are_cut_into_blocks() -> None:
+    schedules = []
+    for rows, cycles in ((4, 10), (12, 20)):
+        workload_ = parsed(f"{{operation: gemm, accelerator: gemmini, bias: full, dims: {{I: {rows}, J: 8, K: 9}}}}")
+        kernel = of_kernel(starting_kernel(workload_, MACHINE), "naive", workload_, SimulatorTarget(MACHINE))
+        schedules.append(replace(kernel, cycles=cycles))
+    files = proved(schedules, MACHINE)
+    assert "if (I >= 4 && J == 8 && K == 9) {" in files["dispatch.c"]
+    assert "gemm_I12_J8_K9_bias_full(A + done * 9, B, bias + done * 8, C + done * 8);" in files["dispatch.c"]
+    (operation,) = dispatches(schedules, MACHINE)
+    for rows in range(4, 40):
+        calls = operation.calls({"I": rows, "J": 8, "K": 9})
+        done = [row for call in calls for row in range(call.first, call.first + call.dims["I"])]
+        assert set(done) == set(range(rows))
+    assert [call.schedule for call in operation.calls({"I": 4, "J": 8, "K": 10})] == [None]
+
+
+def test_images_are_computed_one_after_the_other_by_a_kernel_of_one() -> None:
+    plain = parsed(
+        f"operation: conv2d\naccelerator: gemmini\ndims: {SQUARE}\ngroups: 4\npool: {{size: 2, stride: 2}}\n"
+    )
+    schedule = of_kernel(starting_kernel(plain, MACHINE), "naive", plain, SimulatorTarget(MACHINE))
+    (operation,) = dispatches([schedule], MACHINE)
+    assert isinstance(operation.fallback, str)
+    calls = operation.calls({**schedule.dims, "N": 3})
+    assert [(call.schedule, call.first) for call in calls] == [(schedule, 0), (schedule, 1), (schedule, 2)]
+    assert operation.calls({**schedule.dims, "H": 9}) == ()
+    proved([schedule], MACHINE)
 
 
 def _exported(schedules: list[Schedule], machine: Accelerator) -> dict[str, str]:
