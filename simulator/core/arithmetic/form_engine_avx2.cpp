@@ -10,6 +10,8 @@ namespace autocomp::avx2 {
 namespace {
 #include "arithmetic/lane_operators.inc"
 
+#include "arithmetic/lane_memory.inc"
+
 #include "arithmetic/form_engine.inc"
 }  // namespace
 

@@ -350,8 +350,8 @@ class Recogniser {
   const Machine& machine_;
   std::vector<Expr>& exprs_;
   const std::vector<uint8_t>& ahead_;  // nodes behind its end are derived ones, which all are
+  const int outer_;                    // ordered loops around, whose variables count first
   Form& form_;
-  const int outer_;  // ordered loops around, whose variables count first
   int variables_ = 0;
 };
 

@@ -17,6 +17,7 @@ namespace autocomp {
 
 constexpr int kFormDepth = 6;  // loop variables, those of sums included
 
+constexpr int64_t kSane = int64_t{1} << 40;  // addresses and strides beyond are outside every memory
 constexpr std::array<int32_t, kFormDepth> kNone{-1, -1, -1, -1, -1, -1};
 
 // base + sum of coef[d] * v_d. The blocked variable b counts as quotient * (v_b / block) + remainder * (v_b % block).

@@ -134,7 +134,7 @@ struct NarrowFloat {
       const float value = std::ldexp(static_cast<float>(magnitude), 1 - kBias - kMantissaBits);
       return sign != 0 ? -value : value;
     }
-    return std::bit_cast<float>(sign | (magnitude << kDropped) + (static_cast<uint32_t>(127 - kBias) << 23));
+    return std::bit_cast<float>(sign | ((magnitude << kDropped) + (static_cast<uint32_t>(127 - kBias) << 23)));
   }
 };
 using Binary16 = NarrowFloat<5, 10, true>;

@@ -134,7 +134,6 @@ class Discipline {
     bool open = false;    // its multiply has not come
   };
 
-  [[nodiscard]] static size_t at(int64_t index) { return static_cast<size_t>(index); }
   void add_unit(const Unit& unit, bool paths);
   [[nodiscard]] static Role role_of(const Instruction& instruction);
   void expand(int32_t instruction);

@@ -5,7 +5,6 @@
 namespace autocomp {
 namespace {
 
-constexpr int64_t kSane = int64_t{1} << 40;  // strides beyond leave every memory
 constexpr int64_t kMaxPieces = 4096, kMaxCount = 65536;
 
 struct Layout {  // byte offsets of an element, by loop variable

@@ -1,12 +1,6 @@
 #include "plans/block_form.hpp"
 
 namespace autocomp {
-namespace {
-
-constexpr int64_t kSane = int64_t{1} << 40;  // addresses beyond are outside every memory
-
-}  // namespace
-
 uint8_t* BlockPlace::locate(const Sources& sources, std::vector<LocalStore>& memories,
                             std::vector<TensorStore>& tensors) const {
   if (fixed >= 0) return memories[static_cast<size_t>(memory)].data + fixed;

@@ -9,8 +9,6 @@ namespace {
 
 constexpr int64_t kSaneBase = int64_t{1} << 40;
 
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
 class PlanBuilder {
  public:
   PlanBuilder(const CompiledMachine& machine, Evaluator& evaluator, const PlanKey& key, MachineCode code)

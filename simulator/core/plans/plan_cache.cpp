@@ -6,8 +6,6 @@ namespace {
 constexpr size_t kSlots = 256;
 constexpr int64_t kPatience = 512;  // plans made before hits must have paid for them
 
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
 uint64_t hash(const std::vector<uint64_t>& key) {
   uint64_t sum = 0;
   uint64_t factor = 0x9E3779B97F4A7C15U;

@@ -15,8 +15,8 @@
 namespace autocomp {
 namespace {
 
-constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
-thread_local int64_t held = 0, limit = kNone;
+constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+thread_local int64_t held = 0, limit = kUnlimited;
 
 int64_t size_of(void* memory) {
 #ifdef __APPLE__
@@ -27,10 +27,10 @@ int64_t size_of(void* memory) {
 }
 
 void* try_allocate(size_t bytes) noexcept {
-  if (limit != kNone && (bytes > static_cast<size_t>(limit) || held + static_cast<int64_t>(bytes) > limit))
+  if (limit != kUnlimited && (bytes > static_cast<size_t>(limit) || held + static_cast<int64_t>(bytes) > limit))
     return nullptr;
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory != nullptr && limit != kNone) held += size_of(memory);
+  if (memory != nullptr && limit != kUnlimited) held += size_of(memory);
   return memory;
 }
 
@@ -41,7 +41,7 @@ void* allocate(size_t bytes) {
 }
 
 void release(void* memory) {
-  if (memory != nullptr && limit != kNone) held -= size_of(memory);
+  if (memory != nullptr && limit != kUnlimited) held -= size_of(memory);
   std::free(memory);
 }
 
@@ -54,7 +54,7 @@ MemoryLimit::MemoryLimit(int64_t bytes) {
 
 MemoryLimit::~MemoryLimit() { lift(); }
 
-void MemoryLimit::lift() { limit = kNone; }
+void MemoryLimit::lift() { limit = kUnlimited; }
 
 }  // namespace autocomp
 

@@ -14,8 +14,6 @@ constexpr int64_t kMostSteps = int64_t{1} << 48;
 constexpr int64_t kCommandsPerPoll = 256;
 constexpr size_t kMostPrinted = size_t{1} << 20;  // words of messages and their arguments
 
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
 Budget budget(const Options& options) {
   return {std::min(options.max_steps, kMostSteps) * kIterationsPerStep, options.poll};
 }

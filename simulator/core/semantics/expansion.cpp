@@ -9,8 +9,6 @@ namespace {
 constexpr size_t kMostCommands = size_t{1} << 18;  // of one expansion
 constexpr int64_t kMostRounds = int64_t{1} << 31;  // of one loop
 
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
 }  // namespace
 
 void StreamEvaluator::begin(const std::vector<Value>& arguments, const std::vector<Value>& state) {

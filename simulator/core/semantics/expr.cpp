@@ -9,8 +9,6 @@ namespace {
 
 using enum ExprOp;
 
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
 // Operators of integers alone that cannot fail.
 int64_t apply(const Expr& e, int64_t a, int64_t b) {
   switch (e.op) {

@@ -4,12 +4,15 @@
 // shared by any number of simulations at the same time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace autocomp {
+
+[[nodiscard]] inline size_t at(int64_t index) { return static_cast<size_t>(index); }
 
 // Element types of memories and tensors. Those of fewer bits than a byte fill one byte each, with their value.
 enum class DType : uint8_t { I8, U8, I16, U16, I32, U32, I64, U64, F32, F64, F16, BF16, E5M2, E4M3, I4, U4 };

@@ -18,7 +18,7 @@ struct Field {
   int64_t low;
 };
 
-constexpr int64_t kMost = int64_t{1} << 30;
+constexpr int64_t kHighest = int64_t{1} << 30;
 
 const std::vector<Field>& unit_fields() {
   using U = UnitSettings;
@@ -118,7 +118,7 @@ constexpr int64_t kMostPlaces = 62;  // of an expander's pipelines, which are bi
 }
 
 int64_t in_range(const std::string& where, const std::string& key, int64_t value, int64_t low) {
-  if (value < low || value > kMost)
+  if (value < low || value > kHighest)
     fail(where, key, "is " + std::to_string(value) + "; expected a number from " + std::to_string(low) + " on");
   return value;
 }

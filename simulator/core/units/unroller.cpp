@@ -9,8 +9,6 @@ namespace {
 // Cycles between a generator's last command and the loop's place being free: it is seen idle, then completed.
 constexpr int64_t kRelease = 2;
 
-size_t at(int64_t index) { return static_cast<size_t>(index); }
-
 }  // namespace
 
 Unroller::Unroller(Context& context, int32_t unit, const CompiledMachine& machine, const OperationList& operations)
