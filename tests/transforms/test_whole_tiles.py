@@ -178,6 +178,19 @@ def test_blocks_lie_in_the_larger_buffer_and_tiles_move_on_from_there() -> None:
     assert min(cycles(workload, accelerator, each) for each in found) < 0.5 * cycles(workload, accelerator, text)
 
 
+@pytest.mark.parametrize("width", [{}, {"left": 1}])
+def test_a_short_tile_is_filled_where_whole_ones_are_read(width: Mapping[str, int]) -> None:
+    """A move from L1 reads all 32 columns of a tile, also of one of 16: nothing else would have written the rest."""
+    workload = gemm(BUFFERED, 24, 48, 80)
+    accelerator = isa.load("buffered", workload.overrides, [Path(__file__).parent])
+    text = starting_kernel(workload, accelerator)
+    facts = analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants)
+    schedule = {"block": {"j": 2, "k": 3}, "width": width, "ahead": ["left", "right"]}
+    found = kernel.print_kernel(applied(transformation("schedule"), facts, schedule).given)
+    assert ", &A[0][0], 80, 24, 32)" in found
+    assert cycles(workload, accelerator, found) < 0.6 * cycles(workload, accelerator, text)
+
+
 NEURON = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True}
 OF_128 = {"tile": {"i": 128, "j": 128}, "block": {"i": 2, "j": 2, "k": 1}}
 

@@ -153,7 +153,8 @@ class WholeCostModel(CostModel):
                 elif isinstance(value, Extent):
                     count = sizes[value.dim] * value.each
             memory = seen_by(accelerator, command.instruction)
-            traffic = Cutting.of(unit, memory).on_average(length, 0).scaled(count)
+            row = command.piece.stride if command.piece.stride >= length else 0
+            traffic = Cutting.of(unit, memory).on_average(length, row).scaled(count)
             return transfer_cycles(unit, memory, count, blocks, traffic)
         return parts * (self._stated(command, sizes, "busy", "rows") or 1.0)
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autocomp.targets.simulator.isa.derived.regions import derive
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
+from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
@@ -44,7 +46,7 @@ class Whole:
     """A contraction of tiles, and the commands that carry it out. Entries of `loads`, `brings` and `product` are
     products, and `of_products` holds their coordinates by dimension; entries of the others are results, with
     `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them. Of operands that
-    are `filled`, products read more than the loads of short tiles bring: what older tiles left there."""
+    are `filled`, what follows reads more than the loads of short tiles bring: what older tiles left there."""
 
     computation: Contraction
     loads: Mapping[str, Role]
@@ -111,7 +113,7 @@ class _Follower:
             fit.of_products,
             fit.of_results,
             self._t,
-            frozenset(n for n, (_, accesses) in sides.items() if self._t.newest(accesses[:, 0])[1]),
+            frozenset(n for n, chain in named.items() if self._leaves_over(chain, Role(product.parts, {"": sides[n]}))),
         )
 
     # --- products
@@ -177,6 +179,28 @@ class _Follower:
         if writers.shape[1] > 1:
             raise NotApplicable(f"several commands {self._name(writers)} move a tile on")
         return [*self._loads(read[1][:, 0]), Role(writers, {_FROM: read, "": written})]
+
+    def _leaves_over(self, chain: Sequence[Role], product: Role) -> bool:
+        """True if the command after a load reads rows or columns that the loads of short tiles leave as they were."""
+        reader = chain[1] if len(chain) > 1 else product
+        read, written = next(iter(reader.rows.values())), next(iter(chain[0].rows.values()))
+        brought, wanted = self._columns(chain[0], written[0]), self._columns(reader, read[0])
+        return self._t.newest(read[1][:, 0])[1] or max(wanted, default=0) > min(brought, default=0)
+
+    def _columns(self, role: Role, touch: Touch) -> list[int]:
+        """The columns that some commands read or write at a place, by form and region; none where data decide."""
+        columns: list[int] = []
+        known = (touch.memory, touch.operand, touch.write)
+        for form in (self._c.forms[number] for number in self._numbers(role.parts)):
+            for region in derive(self._c.accelerator, form.instruction):
+                if region.cols is None or (region.memory, region.parameter or "", region.write) != known:
+                    continue
+                counts = [form.evaluate(count) for count in (region.cols, *(dim.count for dim in region.dims))]
+                if not all(isinstance(count, Number) for count in counts):
+                    return []
+                numbers = [int(count.value) for count in counts if isinstance(count, Number)]
+                columns += numbers[:1] if all(numbers) else []
+        return columns
 
     def _start(self, roots: Column, before: Column) -> Role | None:
         """The commands that results start from, by result, of which `roots` are the first products; None where products

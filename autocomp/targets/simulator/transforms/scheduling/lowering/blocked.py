@@ -14,7 +14,15 @@ from autocomp.targets.simulator.transforms.analysis.requests import unit_setting
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, move_of
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Tasks, Varied, Wide
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
+    Command,
+    Extent,
+    Tasks,
+    Value,
+    Varied,
+    Wide,
+    short_along,
+)
 
 
 def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
@@ -28,7 +36,7 @@ def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]
 def _blocked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     load, room, source = tasks.loads[operand], tasks.rooms[operand], computation.operands[operand]
     move = _move(load)
-    taken = operand in tasks.wide or operand in tasks.filled or tasks.brings[operand] or not room.addressed
+    taken = operand in tasks.wide or tasks.brings[operand] or not room.addressed
     if taken or move is None or move.columns != move.width or room.rows != move.rows:
         return tasks
     names = _counting(load, move, room.sized is not None)
@@ -36,18 +44,22 @@ def _blocked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     if len(names) != 1 or len(along) != 1 or along[0] in tasks.sizes:
         return tasks
     ((name,), (dim,)) = names, along
+    if {short_along(value) for value in load.operands.values()} - {"", dim}:
+        return tasks
     most = _most(load, name, move.width)
     request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // move.columns
     wide = Wide(dim, most, max(1, request // move.element), whole="" if room.sized is None else room.sized[0])
-    operands = {**load.operands, name: Extent(dim, move.width, dense=True)}
+    known = load.operands[name]
+    short = int(known.usual - known.special) if isinstance(known, Varied) else 0
+    operands = {**load.operands, name: Extent(dim, move.width, dense=True, short=short)}
     changed = {**tasks.loads, operand: replace(load, operands=operands)}
     return replace(tasks, loads=changed, wide={**tasks.wide, operand: wide}) if most > 1 else tasks
 
 
 def _move(load: Command) -> Move | None:
-    """The load as a move of rows in blocks of columns, all tiles alike; None for any other."""
+    """The load as a move of rows in blocks of columns; None for any other."""
     transfers = load.given.transfers
-    if len(transfers) != 1 or load.parts is not None or any(isinstance(v, Varied) for v in load.operands.values()):
+    if len(transfers) != 1 or load.parts is not None:
         return None
     (transfer,) = transfers
     if transfer.target.pointer or len(transfer.moved) != 1 or not transfer.moved[0].source.pointer:
@@ -68,7 +80,11 @@ def _counting(load: Command, move: Move, grows: bool) -> frozenset[str]:
         return frozenset()
     bounds = load.given.transfers[0].bounds[move.column_axis]
     named = frozenset(name for bound in bounds for name in names_in(bound))
-    return named & {p.name for p in load.instruction.parameters if load.operands.get(p.name) == move.columns}
+    return named & {name for name, value in load.operands.items() if _usual(value) == move.columns}
+
+
+def _usual(value: Value) -> Value:
+    return value.usual if isinstance(value, Varied) else value
 
 
 def _most(load: Command, name: str, width: int) -> int:

@@ -37,11 +37,12 @@ class Varied:
 @dataclass(frozen=True)
 class Extent:
     """The elements of a tile along a dimension whose tiles may have other sizes, `each` for a coordinate. `dense`: in
-    DRAM they follow one another."""
+    DRAM they follow one another. `short`: the elements that the last coordinate lacks."""
 
     dim: str
     each: int = 1
     dense: bool = False
+    short: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,20 @@ class Rows:
 
 @dataclass(frozen=True)
 class Element:
-    """A pointer to the first element of a tile of left, right, result or what results start from (`start`), or to the
-    element `before` elements in front of it."""
+    """A pointer to the first element of a tile of left, right, result or what results start from (`start`)."""
 
     operand: str
-    before: int = 0
 
 
 Value = int | float | Varied | Extent | Rows | Element
+
+
+def short_along(value: Value) -> str:
+    """The dimension of whose last tile an operand says that it is short; empty where it says no such thing."""
+    short = (isinstance(value, Varied) and value.dim not in (FIRST, FRESH)) or (
+        isinstance(value, Extent) and value.short
+    )
+    return value.dim if short and isinstance(value, Varied | Extent) else ""
 
 
 @dataclass(frozen=True)
@@ -156,8 +163,8 @@ class Tasks:
     """All commands of a contraction of whole tiles. `brings` move loaded tiles on to the panel of their operand, and
     `near` from there to where products read them, in front of these. `finish`
     turns sums into results, from buffer to buffer or in place; `settings` hold from the start on. With the operands
-    `again`, a product multiplies once more by the right tile that the product before it took from a queue. Products
-    read all rows of a tile of the operands `filled`, also of a short one."""
+    `again`, a product multiplies once more by the right tile that the product before it took from a queue. Of operands
+    that are `filled`, whole tiles are read where a short one lies."""
 
     accelerator: m.Accelerator
     rooms: Mapping[str, Room]  # left, right, result, relay0 …
@@ -191,22 +198,6 @@ class Tasks:
             return 1
         chosen = grid.schedule.width.get(operand, -(-wide.request // size))
         return max(1, min(chosen, wide.most // size, grid.block[wide.dim]))
-
-    def filling(self, operand: str, computation: Contraction) -> tuple[Command, str]:
-        """The load of a whole tile that ends where a short one does, and the dimension along which the last tile is
-        short. It comes in front of the short one's, as products read all rows. Raises NotApplicable if the machine
-        cannot load such a tile."""
-        load, source = self.loads[operand], computation.operands[operand]
-        short = {n: v for n, v in load.operands.items() if isinstance(v, Varied)}
-        if len(short) != 1 or self.brings[operand] or load.parts is not None:
-            raise NotApplicable(f"it is not seen how to fill a short tile of the {operand} operand")
-        ((name, varied),) = short.items()
-        tile = source.along(varied.dim) // source.tensor.element
-        before, rest = divmod(tile * int(varied.usual - varied.special), int(varied.usual))
-        if rest or computation.extents[varied.dim] < 2:
-            raise NotApplicable(f"no whole tile of the {operand} operand ends where a short one does")
-        operands = {n: Element(v.operand, before) if isinstance(v, Element) else v for n, v in load.operands.items()}
-        return replace(load, operands={**operands, name: varied.usual}), varied.dim
 
     @property
     def results(self) -> tuple[Command, ...]:

@@ -18,6 +18,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Value,
     Varied,
     record_of,
+    short_along,
 )
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address
 from autocomp.targets.simulator.transforms.scheduling.lowering.whole_places import PIECE, WholePlaces, counter
@@ -25,6 +26,7 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
 _MOST_SETTINGS = 64
 _PART = "part"  # in loops over the commands of a tile
+_PHASE = "phase"  # in loops over the panels of an operand
 _TILES = "tiles"  # that a move brings, among the coordinates of the first
 
 
@@ -49,7 +51,46 @@ class WholeNest(WholePlaces):
                     lines.append(str(self.call(setting.instruction, operands)))
         if len(lines) > _MOST_SETTINGS:
             raise NotApplicable("the tiles of a block need too many configurations")
-        return [*dict.fromkeys(lines), *self._before_moves()]
+        filled = [line for operand in sorted(self.leaves.filled) for line in self._filled(operand)]
+        if filled and self._order.is_needed and self.leaves.fence is not None:
+            filled.append(str(self.call(*self.leaves.fence)))
+        return [*dict.fromkeys(lines), *filled, *self._before_moves()]
+
+    def _filled(self, operand: str) -> Lines:
+        """Loads of the tensor's first tile to where short ones will lie: what these leave as it was is read too. Raises
+        NotApplicable where tiles come piece by piece, through a queue, or pass further memories on their way."""
+        load, source = self.leaves.loads[operand], self.computation.operands[operand]
+        short = {dim for value in load.operands.values() if (dim := short_along(value))}
+        if not short:
+            return []
+        several = self.leaves.brings[operand] or load.parts is not None or self._is_pieced(operand)
+        if several or operand in self.leaves.queued:
+            raise NotApplicable(f"it is not seen how to fill a short tile of the {operand} operand")
+        counts = {d: n for d in self.tile_order(operand) if (n := self.grid.along(operand, d, self.grid.block)) > 1}
+        slots = {self.block_name(d): self.grid.blocks[d] for d in self._slots(operand)}
+        loops = {**slots, _PHASE: self.grid.phases(operand), **counts}
+        row = self._row(operand, {d: d for d in counts}, NOW, _PHASE)
+        values = {name: self._whole_tile(value, source, row) for name, value in load.operands.items()}
+        lines = [str(self.call(load.instruction, values))]
+        last: list[str] = []
+        for dim in sorted(short):
+            name, tiles, block = self.block_name(dim), self.grid.tiles[dim], self.grid.block[dim]
+            ends = [f"{dim} == {(tiles - 1) % block}"] if dim in counts else []
+            ends += [f"{name} == {slots[name] - 1}"] if name in slots else []
+            last.append(" && ".join(ends) or "1")
+        lines = [f"if ({' || '.join(f'({one})' for one in last)}) {{", *lines, "}"]
+        heads = [f"for (int {name} = 0; {name} < {count}; {name}++) {{" for name, count in loops.items()]
+        return [*heads, *lines, *["}"] * len(heads)]
+
+    def _whole_tile(self, value: Value, source: Operand, row: str) -> str | int | float:
+        """An operand of the load of a tensor's first tile to a row."""
+        if isinstance(value, Rows):
+            return address(value.flags, value.space, row)
+        if isinstance(value, Element):
+            return f"&{source.tensor.name}" + "[0]" * len(source.subscripts)
+        if isinstance(value, Extent):
+            return min(self.schedule.tile.get(value.dim, 1), self.computation.extents[value.dim]) * value.each
+        return value.usual if isinstance(value, Varied) else value
 
     def _before_moves(self) -> Lines:
         """Counters of tiles that move on, and what the first moves wait for."""
@@ -103,11 +144,13 @@ class WholeNest(WholePlaces):
         if isinstance(value, Element):
             source = self._source_of(value.operand)
             element = self._element_of(source, tile, at)
-            element = f"{element} - {value.before}" if value.before else element
             return f"{element} + {_PART} * {step // source.tensor.element}" if step else element
         if isinstance(value, Extent):
             tiles = tile.get(_TILES, "1") if value.dense else "1"
-            return f"({self._extent(value.dim, tile.get(value.dim, '0'), at, tiles)}) * {value.each}"
+            place = tile.get(value.dim, "0")
+            elements = f"({self._extent(value.dim, place, at, tiles)}) * {value.each}"
+            last = f"{self._tile(value.dim, place, at)} + {tiles} == {self.grid.tiles[value.dim]}"
+            return f"{elements} - ({last} ? {value.short} : 0)" if value.short else elements
         if not isinstance(value, Varied):
             return value
         if isinstance(value.special, float) or isinstance(value.usual, float):
@@ -128,8 +171,6 @@ class WholeNest(WholePlaces):
             tile = {**{d: place for d, place in tile.items() if d != row}, PIECE: tile.get(row, "0")}
         if self._width(operand) > 1:
             tile = {**tile, _TILES: self._wide(operand, tile, at)}
-        if operand in self.leaves.filled:
-            lines += self._filled(operand, tile, at, phase)
         for command in self.leaves.chain(operand):
             lines += self._order.between(unit, command.instruction.unit) if unit else []
             lines += self._do(command, tile, at, {operand: phase})
@@ -137,12 +178,6 @@ class WholeNest(WholePlaces):
                 lines += self._order.between(command.instruction.unit, unit)
             unit = command.instruction.unit
         return lines
-
-    def _filled(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
-        """A load of a whole tile in front of that of a short one."""
-        whole, dim = self.leaves.filling(operand, self.computation)
-        last = f"{self._tile(dim, tile.get(dim, '0'), at)} == {self.grid.tiles[dim] - 1}"
-        return [f"if ({last}) {{", *self._do(whole, tile, at, {operand: phase}), "}"]
 
     def first_use(self, operand: str, counters: Mapping[str, str]) -> str:
         if not self._is_pieced(operand):
