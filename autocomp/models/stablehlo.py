@@ -36,6 +36,8 @@ _FUNCTION = re.compile(r"\s*func\.func\s+(?:\w+\s+)?@(?P<name>[\w$.-]+)\((?P<par
 _RESULTS = r"(?:(?P<results>%[\w#]+(?::\d+)?(?:\s*,\s*%[\w#]+)*)\s*=\s*)?"
 _LINE = re.compile(rf'^\s*{_RESULTS}"?(?P<name>[a-z_]+(?:\.[\w.]+)?)"?(?P<rest>.*)$')
 _ZERO = re.compile(r"dense<-?0(\.0+e\+00)?>")
+# Where a line of several operations, as MLIR also allows it, is cut.
+_NEXT = re.compile(r"(?<=[^\s,(])[ \t]+(?=func\.func\s|%\S+(?:\s*,\s*%\S+)*\s=\s|(?:func\.|stablehlo\.)?return\s)")
 _TYPES = re.compile(r" : (?P<given>\((?:[^()]|\([^()]*\))*\) -> .*|tensor<.*)$")
 _TENSOR = re.compile(r"tensor<([^<>]*)(?:<[^<>]*>[^<>]*)?>")
 _ELEMENT = re.compile(r"(?:^|x)([a-z]+)(\d+)$")
@@ -90,7 +92,8 @@ def _functions(text: str, path: Path) -> dict[str, _Function]:
     parameters: dict[str, tuple[str, ...]] = {}
     lines: dict[str, list[_Line]] = {}
     name, count = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
+    written = enumerate(text.splitlines(), 1)
+    for number, line in ((number, line) for number, several in written for line in _NEXT.split(several)):
         head = _FUNCTION.match(line)
         if head is not None:
             name = head["name"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autocomp.errors import CandidateFailure, ConfigError, KernelError
+from autocomp.errors import CandidateFailure, DeviceError, KernelError
 from autocomp.search.candidate import CORRECT, FAILED, PLAUSIBLE, Candidate
 from autocomp.targets.evaluation import Evaluation, Stage
 from autocomp.targets.protocol import Target
@@ -27,11 +27,11 @@ def with_verdict(candidate: Candidate, evaluation: Evaluation, stages: Sequence[
 
 def require_correct_start(root: Candidate, target: Target, workload: Workload, look: str | None = None) -> None:
     """Raise KernelError or CandidateFailure if the starting kernel is not correct, with the target's advice or `look`
-    as the hint; ConfigError if it passed and the target has no device to measure it on."""
+    as the hint; DeviceError if it passed and the target has no device to measure it on."""
     if root.correct:
         return
     if root.message == UNMEASURED:
-        raise ConfigError(
+        raise DeviceError(
             f"the starting kernel passed all stages, and {target.name} does not measure it",
             hint="a search needs a device that measures; `autocomp run KERNEL --workload ...` judges without one",
         )

@@ -247,6 +247,10 @@ def test_a_float_model_is_quantised_on_the_way_with_a_warning_of_what_its_scales
     assert "drawn at random" in result.stderr
     assert sum(o["count"] for o in json.loads(result.stdout)["operations"]) == 2
     assert {n.op_type for n in onnx.load("int8.onnx").graph.node} >= {"QLinearMatMul", "QGemm"}
+    Path("module.mlir").touch()
+    refused = CliRunner().invoke(autocomp, ["model", "module.mlir", *command[2:]])
+    assert refused.exit_code == 2
+    assert "--quantise needs an ONNX model, and module.mlir is a StableHLO module" in refused.output
 
 
 @pytest.mark.long

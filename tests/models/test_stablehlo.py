@@ -51,6 +51,12 @@ def test_integers_are_multiplied_as_they_are_stored() -> None:
     assert operations("int8.mlir") == {"gemm_I32_J48_K64_transpose_b_True": 1}
 
 
+def test_a_module_may_be_written_on_one_line(tmp_path: Path) -> None:
+    lines = (FOLDER / "attention.mlir").read_text().splitlines()
+    (path := tmp_path / "line.mlir").write_text(" ".join(lines))
+    assert import_model(path).operations == import_model(FOLDER / "attention.mlir").operations
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from toy_search import NAIVE, SMALL, STAGES, Toy, ToyCoder, ToyPlanner, canonical_hash, cycles_of, summary
 
-from autocomp.errors import CandidateFailure, ConfigError, KernelError
+from autocomp.errors import CandidateFailure, ConfigError, DeviceError, KernelError
 from autocomp.search import Options, Problem
 from autocomp.search.executors import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
 from autocomp.search.log.journal import read_events
@@ -166,7 +166,7 @@ def test_a_wrong_starting_kernel_is_refused_with_the_reason(toy: Toy, kernel: st
 
 
 def test_a_search_without_measurements_is_refused(toy: Toy) -> None:
-    with pytest.raises(ConfigError, match="passed all stages, and toy does not measure it"):
+    with pytest.raises(DeviceError, match="passed all stages, and toy does not measure it"):
         Toy(toy.folder, toy.options, starting_kernel="naive untimed").run()
 
 
