@@ -13,6 +13,7 @@ import pytest
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm import Client, Message
+from autocomp.agents.llm.endpoints import exchange
 from autocomp.agents.llm.endpoints.endpoint import parse_spec
 from autocomp.agents.llm.endpoints.exchange import MOST_OF_A_FAILURE
 from autocomp.agents.llm.endpoints.transport import EndpointRefusalError, UnreachableError
@@ -119,10 +120,14 @@ def test_an_endpoint_that_is_not_there_ends_a_search_that_can_be_resumed(server:
     assert (code, "ended: interrupted: m at http://127.0.0.1:9/v1: the connection failed" in shown) == (0, True), shown
 
 
-def test_an_endpoint_that_is_silent_ends_a_search_that_can_be_resumed(server: ScriptedServer, command: Run) -> None:
+def test_an_endpoint_that_is_silent_ends_a_search_that_can_be_resumed(
+    server: ScriptedServer, command: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(exchange, "REMINDER", 0.05)
     server.respond = lambda request: Reply(withheld=True)
     Path("agents.yaml").write_text(f"planner: [{{model: '{server.spec}', read_timeout: 0.2}}]")
     code, _, err = command("search", "small.yaml", "--agents", "agents.yaml", "--run-dir", "run", "--workers", "1")
+    assert f"waiting for {server.spec} for 0 s; a request ends after 0.2 s of silence (read_timeout)" in caplog.text
     assert (code, "no answer within 0.2 s" in err) == (UnreachableError.exit_code, True), err
     assert "continue with: autocomp resume run" in err
     assert Path("run/best.c").exists()

@@ -6,12 +6,13 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
 from typing_extensions import Self
 
+REMINDER = 30.0  # seconds between two calls for an exchange that is still under way
 MOST_OF_A_FAILURE = 1 << 16  # bytes of an error's body
 
 
@@ -28,14 +29,17 @@ class HttpFailureError(Exception):
 
 class Exchange:
     """One request and its answer. Use as a context manager around both: when `seconds` are over, the connection is shut
-    down, and whoever waits for it goes on with an error.
+    down, and whoever waits for it goes on with an error. Until then, `waiting` is called every `REMINDER` seconds, with
+    the seconds that have passed, in a thread of its own.
 
     Time-outs of the HTTP library are for one read each: headers that come byte by byte would never end.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._deadline = time.monotonic() + seconds
-        self._timer = threading.Timer(seconds, self._end)
+    def __init__(self, seconds: float, waiting: Callable[[float], None]) -> None:
+        self._start = time.monotonic()
+        self._deadline = self._start + seconds
+        self._waiting = waiting
+        self._over = threading.Event()
         self._lock = threading.Lock()
         self._sockets: list[socket.socket] = []
 
@@ -44,14 +48,13 @@ class Exchange:
         return time.monotonic() >= self._deadline
 
     def __enter__(self) -> Self:
-        self._timer.daemon = True
-        self._timer.start()
+        threading.Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._timer.cancel()
+        self._over.set()
         with self._lock:
             for connection in self._sockets:
                 connection.close()
@@ -65,6 +68,13 @@ class Exchange:
                 self._sockets.append(connection.dup())  # the library's own becomes part of an encrypted one
             if self.expired:
                 self._end()
+
+    def _watch(self) -> None:
+        while not self._over.wait(max(0.0, min(REMINDER, self._deadline - time.monotonic()))):
+            if self.expired:
+                self._end()
+                return
+            self._waiting(time.monotonic() - self._start)
 
     def _end(self) -> None:
         with self._lock, contextlib.suppress(OSError):  # it was closed meanwhile

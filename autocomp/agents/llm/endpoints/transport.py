@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from autocomp.agents.config import Member
 from autocomp.agents.llm.endpoints.endpoint import Endpoint, api_key, redacted
-from autocomp.agents.llm.endpoints.exchange import Exchange, HttpFailureError, check_status
+from autocomp.agents.llm.endpoints.exchange import REMINDER, Exchange, HttpFailureError, check_status
 from autocomp.agents.llm.endpoints.forms.answer import Answer, MalformedAnswerError, writable
 from autocomp.agents.llm.endpoints.forms.form import form_of
 from autocomp.errors import ModelError
@@ -92,6 +94,7 @@ class Transport:
         self.endpoint = endpoint
         self.member = member
         self._key: str | None = None
+        self._reminded = float("-inf")
         self._make_locks()
 
     def _make_locks(self) -> None:
@@ -104,7 +107,7 @@ class Transport:
         is at fault."""
         import openai
 
-        with Exchange(self.member.total_timeout) as present:
+        with Exchange(self.member.total_timeout, self._waiting) as present:
             self._present.exchange = present
             try:
                 return self._read(request)
@@ -118,6 +121,20 @@ class Transport:
                 if isinstance(error.__cause__, HttpFailureError):  # as earlier versions of the package hand it on
                     raise self._classified(error.__cause__) from None
                 raise self._lost(error, present) from error
+
+    def _waiting(self, seconds: float) -> None:
+        """Log that an answer is awaited: one line, however many requests are under way."""
+        now = time.monotonic()
+        with self._lock:
+            if now < self._reminded + REMINDER / 2:
+                return
+            self._reminded = now
+        member = self.member
+        silence = min(member.read_timeout, member.total_timeout)
+        logging.getLogger(__name__).warning(
+            f"waiting for {member.model} for {seconds:.0f} s; a request ends after {silence:g} s of silence "
+            f"(read_timeout), or {member.total_timeout:g} s in all (total_timeout)"
+        )
 
     def _lost(self, error: Exception, present: Exchange) -> TransientError:
         """The failure of an exchange that did not come to its end."""
