@@ -95,7 +95,7 @@ class Library:
             _refuse_ambiguity(usual or exact, operation)
             best = min(usual or exact, key=lambda item: item.entry.rank)
             return _match(best, 0.0, options, parameters, shape)
-        nearest_members = family.nearest(shape, variants)
+        nearest_members = family.nearest(shape, variants, options)
         return nearest_members and _match(nearest_members[1], nearest_members[0], options, parameters, shape)
 
     def why_none(
@@ -144,11 +144,15 @@ class _Family:
         stored = list(stored)
         self.arguments = frozenset(name for item in stored for name in item.entry.arguments)
         numbers: dict[frozenset[_Fact], int] = {}
+        self._unusual: dict[int, frozenset[str]] = {}
+        self._usual_of: dict[frozenset[str], frozenset[int]] = {}
         members: list[tuple[Point, _Member]] = []
         for item in stored:
             options = {**item.entry.options, **dict.fromkeys(item.entry.arguments, _ANY)}
             facts = frozenset(_facts(options, item.entry.parameters))
-            members.append((self._point(item.entry.dims), (numbers.setdefault(facts, len(numbers)), item)))
+            number = numbers.setdefault(facts, len(numbers))
+            self._unusual[number] = frozenset(_assumed(item, {}))
+            members.append((self._point(item.entry.dims), (number, item)))
         self._at: dict[Point, list[_Member]] = defaultdict(list)
         of_variant: dict[int, list[tuple[Point, _Member]]] = defaultdict(list)
         for point, member in members:
@@ -189,13 +193,27 @@ class _Family:
     def exact(self, shape: Mapping[str, int], variants: Set[int]) -> list[Stored]:
         return [item for number, item in self._at.get(self._point(shape), ()) if number in variants]
 
-    def nearest(self, shape: Mapping[str, int], variants: Set[int]) -> tuple[float, Stored] | None:
-        point = self._point(shape)
+    def nearest(
+        self, shape: Mapping[str, int], variants: Set[int], options: Mapping[str, Any]
+    ) -> tuple[float, Stored] | None:
+        """Of equally near records one that computes what was asked for, options left open having their usual values."""
+        point, usual = self._point(shape), self._usual(frozenset(options))
+        found = self._nearest(point, variants)
+        if found is not None and found[1][0] not in usual:
+            other = self._nearest(point, variants & usual)
+            found = other if other is not None and other[0] <= found[0] else found
+        return found and (found[0], found[1][1])
+
+    def _usual(self, stated: frozenset[str]) -> frozenset[int]:
+        """The variants whose options all have their usual values, or are stated."""
+        if stated not in self._usual_of:
+            self._usual_of[stated] = frozenset(n for n, unusual in self._unusual.items() if unusual <= stated)
+        return self._usual_of[stated]
+
+    def _nearest(self, point: Point, variants: Set[int]) -> tuple[float, _Member] | None:
         if len(variants) > FEW:
-            members = nearest((self._whole,), point, lambda member: member[0] in variants)
-        else:
-            members = nearest([self._trees[number] for number in sorted(variants)], point)
-        return members and (members[0], members[1][1])
+            return nearest((self._whole,), point, lambda member: member[0] in variants)
+        return nearest([self._trees[number] for number in sorted(variants)], point)
 
     def _point(self, dims: Mapping[str, int]) -> Point:
         return tuple(math.log2(max(1, dims[name])) for name in self._names)

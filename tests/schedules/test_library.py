@@ -107,6 +107,9 @@ def test_an_option_that_is_left_open_counts_with_its_usual_value() -> None:
     match = Library([unusual, usual]).lookup("gemm", shape, "toy")
     assert match is not None
     assert (match.stored, match.exact) == (usual, True)
+    near = Library([unusual, usual]).lookup("gemm", {**shape, "I": 5}, "toy")
+    assert near is not None
+    assert (near.stored, dict(near.assumed)) == (usual, {})
     alone = Library([unusual]).lookup("gemm", shape, "toy")
     assert alone is not None
     assert (alone.distance, alone.exact, alone.assumed) == (0, False, {"bias": "row"})
