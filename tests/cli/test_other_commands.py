@@ -14,6 +14,8 @@ import pytest
 from click.testing import Result
 
 from autocomp.data import data_dir
+from autocomp.errors import NotApplicable
+from autocomp.targets.simulator import schedulable
 
 Command = Callable[..., Result]
 
@@ -136,11 +138,20 @@ def test_a_check_explains_roles_tiles_and_the_peak(autocomp: Command) -> None:
     document = json.loads(autocomp("isa", "check", "tiny", "--explain", "--json").stdout)
     assert document["warnings"] == []
     explanation = document["explanation"]
-    assert (explanation["peak"], explanation["missing"]) == (16, [])
+    assert (explanation["peak"], explanation["missing"], explanation["unschedulable"]) == (16, [], None)
     assert [c["tile"] for c in explanation["contractions"]] == [[4, 4, 4]]
     load = next(form for form in explanation["forms"] if form["name"] == "load_tile")
     assert {"name": "rows", "role": "rows"} in load["operands"]
     assert "4 x 4 x 4" in autocomp("isa", "check", "tiny", "--explain", "--plain").stdout
+
+
+def test_a_check_explains_why_nothing_is_scheduled(autocomp: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: object) -> None:
+        raise NotApplicable("rows lie apart")
+
+    monkeypatch.setattr(schedulable, "raised_of", refused)
+    said = autocomp("isa", "check", "tiny", "--explain", "--plain")
+    assert "no schedule: of a small matrix multiplication, rows lie apart" in said.stdout + said.stderr
 
 
 def test_a_check_compiles_the_idioms(autocomp: Command) -> None:

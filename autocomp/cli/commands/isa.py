@@ -139,6 +139,7 @@ def check(
     from autocomp.targets.simulator import isa as language
     from autocomp.targets.simulator.isa.derived.advice import advice
     from autocomp.targets.simulator.isa.derived.explain import explain
+    from autocomp.targets.simulator.schedulable import unschedulable
 
     accelerator = language.load(file, overrides, paths)
     machines = [accelerator]
@@ -151,13 +152,17 @@ def check(
         document = {"name": accelerator.name, "ok": True, "digest": accelerator.digest, "path": accelerator.path}
         document["warnings"] = [warning.document() for warning in warnings]
         if explained:
-            document["explanation"] = explanation_document(explain(accelerator))
+            reason = unschedulable(accelerator)
+            document["explanation"] = {**explanation_document(explain(accelerator)), "unschedulable": reason}
         print_json(document)
         return
     for warning in warnings:
         warn(str(warning))
     if explained:
         print_explanation(explain(accelerator), plain)
+        reason = unschedulable(accelerator)
+        if reason is not None:
+            say(f"no schedule: of a small matrix multiplication, {reason}; searches change its kernel step by step")
     say(
         f"{accelerator.name}: {len(accelerator.instructions)} instructions, {len(accelerator.aliases)} aliases, "
         f"{len(accelerator.memories)} memories, {len(accelerator.units)} units: "

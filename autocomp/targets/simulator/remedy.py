@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,27 @@ def remedy(workload: Workload, accelerator: Accelerator) -> str | None:
     """A line to write in the workload's file, with the reason; None where nothing that is tried helps."""
     if workload.starting_kernel is not None or workload.operation not in OPERANDS:
         return None
+    found = _right(workload, accelerator)
+    return None if found is None else _told(workload, accelerator, found.sizes, found.layout)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Changes to a workload so that its start is right, and a small workload that it is right for."""
+
+    sizes: Mapping[str, int]
+    layout: Mapping[str, str]
+    small: Workload
+
+
+def right_form(workload: Workload, accelerator: Accelerator, *, as_stated: bool) -> Workload | None:
+    """A small workload like another one, of at most two tiles and a part of one, whose generated start is right: in the
+    layout and sizes that are stated, or in others. None where nothing that is tried is."""
+    found = _right(workload, accelerator, as_stated)
+    return None if found is None else found.small
+
+
+def _right(workload: Workload, accelerator: Accelerator, as_stated: bool = False) -> _Form | None:
     try:
         tile = dict(zip(TILED[workload.operation], tile_of(workload, accelerator), strict=True))
     except AutocompError:
@@ -41,9 +63,10 @@ def remedy(workload: Workload, accelerator: Accelerator) -> str | None:
     tried = itertools.chain(
         itertools.product(_sizes(workload, tile), single), itertools.product(_sizes(workload, tile), both)
     )
-    for sizes, layout in tried:
-        if _is_right(_changed(workload, tile, sizes, layout), accelerator):
-            return _told(workload, accelerator, sizes, layout)
+    for sizes, layout in itertools.islice(tried, 1 if as_stated else None):
+        small = _small(_changed(workload, tile, sizes, layout), accelerator)
+        if small is not None:
+            return _Form(sizes, layout, small)
     return None
 
 
@@ -98,13 +121,15 @@ def _changed(
     return {**document, "dims": dims, "layout": dict(layout)}
 
 
-def _is_right(document: Mapping[str, Any], accelerator: Accelerator) -> bool:
+def _small(document: Mapping[str, Any], accelerator: Accelerator) -> Workload | None:
+    """The workload of a document if its start is right."""
     try:
         workload = parse(yaml.safe_dump(dict(document)), Path("remedy.yaml"), accelerator.parameters)
         kernel = starting_kernel(workload, accelerator)
-        return SimulatorEvaluator(accelerator, workload).evaluate(kernel, stages=STAGES).correct
+        right = SimulatorEvaluator(accelerator, workload).evaluate(kernel, stages=STAGES).correct
     except AutocompError:
-        return False
+        return None
+    return workload if right else None
 
 
 def _told(workload: Workload, accelerator: Accelerator, sizes: Mapping[str, int], layout: Mapping[str, str]) -> str:

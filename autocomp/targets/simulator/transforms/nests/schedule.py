@@ -78,8 +78,8 @@ class ChooseSchedule(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """The schedules with the least cycles: timed, as far as they are short enough, then by estimates. Of a kernel
-        that has a schedule, those that differ from it in one decision."""
+        """The schedules with the least cycles: timed, as far as they are short enough, then by estimates. One of those
+        that measure the same. Of a kernel that has a schedule, those that differ from it in one decision."""
         versions = list(_versions(facts))
         if not versions:
             return ()
@@ -87,7 +87,9 @@ class ChooseSchedule(Transformation):
         now = (value(facts) if first.raised.given else None) or first.raised.cycles + first.others
         timed = [(one, self._proposed(one, version, now)) for version in versions for one in self._timed(version)]
         ordered = sorted(timed, key=lambda pair: (not pair[0].timed, pair[0].cycles))
-        return [proposal for _, proposal in ordered[:_MOST]]
+        again = {one.cycles: number for number, (one, _) in reversed([*enumerate(ordered)]) if one.timed}
+        different = [pair for number, pair in enumerate(ordered) if again.get(pair[0].cycles, number) == number]
+        return [proposal for _, proposal in different[:_MOST]]
 
     def _proposed(self, item: Ranked, version: _Version, now: float) -> Proposal:
         parameters, reason = {**as_data(item.schedule), **version.given}, _reason(version, item)
