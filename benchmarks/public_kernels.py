@@ -122,6 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.search is not None:
         workload = None if given.search == BY_PARAMETERS else given.search
+        if workload is not None and not workload.is_file():
+            parser.error(f"--search takes the file of a workload, such as workloads/conv_14_128.yaml, not {workload}")
         return searches(given.folder, workload, given.evaluations)
     pairs = (text.partition("=") for text in given.definitions)
     return programs(given.folder, isa.load(given.accelerator), {name: int(value or "1", 0) for name, _, value in pairs})

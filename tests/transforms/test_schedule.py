@@ -320,6 +320,19 @@ def test_taps_of_few_channels_are_multiplied_together() -> None:  # 3 s
     assert cycles_of(FEW_CHANNELS, scheduled) < cycles_of(FEW_CHANNELS, started(FEW_CHANNELS)) / 5
 
 
+@pytest.mark.parametrize(
+    ("options", "rows"), [({}, 30), ({"bias": "none"}, 30), ({"stride": 2}, 3), ({"padding": 1}, 7)]
+)
+def test_lines_of_images_are_rows_of_one_matrix_where_a_filter_has_one_pixel(
+    options: Mapping[str, int | str], rows: int
+) -> None:
+    workload = convolution({"N": 2, "H": 3, "W": 5, "C": 20, "K": 18, "R": 1, "S": 1}, **options)
+    facts = applied(transformation("schedule"), started(workload), {"ahead": ["left", "right"], "block": {}})
+    assert raised_of(started(workload)).computation.extents["i"] == rows
+    assert raised_of(facts).given  # also where tiles cross the ends of lines
+    cycles_of(workload, facts)
+
+
 def test_taps_of_one_channel_are_one_depth() -> None:
     workload = convolution({"N": 1, "H": 8, "W": 14, "C": 1, "K": 27, "R": 4, "S": 2}, stride=3)
     facts = applied(transformation("schedule"), started(workload), {"merged": {"loops": ["s"]}})

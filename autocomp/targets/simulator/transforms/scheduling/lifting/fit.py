@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,8 @@ class Fit:
         self.image = image
         self.result = tensors[parts[0].result.tensor]
         self.left, self.right = self._deep(tensors[parts[0].left.tensor], tensors[parts[0].right.tensor])
+        self._given = self.result
+        self.result, self.left = self._joined()
         self.row_dim, self.row_step = self._stepped(self.result, [(p.result, p.axes[p.row]) for p in parts])
         self.column_dim = len(self.result.shape) - 1
         self._left_steps = self._axis_dims(self.left, [p.left for p in parts])
@@ -66,6 +69,34 @@ class Fit:
             for _ in left.shape:
                 left = left.folded(last)
         return left, folded
+
+    def _joined(self) -> tuple[Tensor, Tensor]:
+        """The result and the left operand, with the dimensions outside of their rows' folded into these as far as rows
+        of both follow one another there too. Where a filter has one pixel, all pixels of all images are rows of one
+        matrix, and a tile need not end where a line of an image does."""
+        result, left = self.result, self.left
+        if self.image or any(p.left.rows != p.row for p in self.parts):
+            return result, left
+        row, _ = self._stepped(result, [(p.result, p.axes[p.row]) for p in self.parts])
+        other, step = self._stepped(left, [(p.left, p.axes[p.row]) for p in self.parts])
+        while True:
+            deeper = result.folded(row), left.folded(other)
+            if result in deeper or left in deeper or not self._follow((deeper[0], row), (deeper[1], other), step):
+                return result, left
+            result, left = deeper
+
+    def _follow(self, result: tuple[Tensor, int], left: tuple[Tensor, int], step: int) -> bool:
+        """True if all tiles of the right operand meet every row of a result, at one distance from the row of the left
+        operand. Taps of a filter at several distances share lines of an image, so these stay apart. Dimensions are
+        those of rows, with `step` rows of the left operand to one of the result."""
+        rows, others = (
+            np.concatenate([indices(tensor, getattr(p, role).byte)[dim] for p in self.parts])
+            for role, (tensor, dim) in (("result", result), ("left", left))
+        )
+        _, number = np.unique(np.concatenate([p.right.byte for p in self.parts]), return_inverse=True)
+        counts = np.concatenate([np.full(len(p.commands), p.axes[p.row]) for p in self.parts])
+        met = np.bincount(number, weights=counts)
+        return len(np.unique(others - step * rows)) == 1 and bool((met == prod(result[0].shape[:-1])).all())
 
     def _used(self, stored: Sequence[Stored]) -> Mapping[str, Used]:
         """The part of the right operand that products read, and that of the result that is stored, with columns in
@@ -213,6 +244,8 @@ class Fit:
     def source(self, number: int, parts: Sequence[Added]) -> Operand:
         """The operand that is added to results, along their dimensions."""
         tensor = self._tensors[number]
+        if tensor.shape == self._given.shape:
+            tensor = replace(tensor, shape=self.result.shape)
         extents = {self.names["result", dim]: extent for dim, extent in enumerate(self.used["result"].extents)}
         columns: dict[str, list[Column]] = {}
         places: list[list[Column]] = [[] for _ in tensor.shape]
