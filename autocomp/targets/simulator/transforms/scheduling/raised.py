@@ -12,8 +12,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from autocomp.errors import KernelError
-from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.kernel import canonical_hash
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -105,12 +103,8 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
 def lower(part: Part, computation: Contraction, leaves: Leaves | Tasks, schedule: Schedule) -> ast.Kernel:
     """The kernel in which a part carries out its computation by a schedule. Raises NotApplicable if the schedule does
     not fit."""
-    text = f"void body() {{\n{body(computation, schedule, leaves)}\n}}"
-    try:
-        parsed = dialect.parse(text, "<lowered kernel>")
-    except KernelError as error:  # a fault of ours: show it, do not hide it
-        raise AssertionError(f"{error}\n{text}") from error
-    return part.replaced(tidied(parsed.entry.body.statements), json.dumps(as_data(schedule), sort_keys=True))
+    statements = tidied(body(computation, schedule, leaves))
+    return part.replaced(statements, json.dumps(as_data(schedule), sort_keys=True))
 
 
 def _stated(part: Part, computation: Contraction) -> Schedule | None:

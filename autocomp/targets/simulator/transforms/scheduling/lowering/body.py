@@ -7,11 +7,13 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Lea
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.pipeline import Pipeline
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import statements_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.whole import WholeNest
 from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
+from autocomp.targets.simulator.transforms.syntax.nest import Statements
 
 
-def body(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -> str:
+def body(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -> Statements:
     """The statements that carry out a contraction. Raises NotApplicable where the schedule does not fit."""
     nest: Nest
     if isinstance(leaves, Tasks):
@@ -20,4 +22,4 @@ def body(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -
         nest = Nest(computation, schedule, leaves)
     loops = Pipeline(nest).lines() if schedule.ahead or schedule.deferred else nest.plain()
     fence = [] if leaves.fence is None else [str(nest.call(*leaves.fence))]
-    return "\n".join([*nest.configuration(), *loops, *nest.conclusion(), *fence])
+    return statements_of([*nest.configuration(), *loops, *nest.conclusion(), *fence])
