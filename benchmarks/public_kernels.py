@@ -15,11 +15,12 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from autocomp.errors import AutocompError
@@ -30,6 +31,7 @@ MAIN = re.compile(r"\bint\s+main\s*\(")
 ENTRY = re.compile(r"\bvoid\s+(?:solution|test)\s*\(")
 MATRIX = r"\s*int8_t\s+\w+\[(\d+)\]\[(\d+)\]\s*"
 PRODUCT = re.compile(ENTRY.pattern + ",".join([MATRIX] * 3) + r"\)")
+OWN_KERNEL = re.compile(r"^kernel:.*$", re.MULTILINE)
 BY_PARAMETERS = Path()  # in place of a workload's file
 CLOSE = 1.05  # times the cycles that a search from the naive kernel ends at
 
@@ -69,6 +71,7 @@ def _outcome(path: Path, text: str, machine: isa.Accelerator, definitions: dict[
 def searches(folder: Path, workload: Path | None, evaluations: int) -> None:
     """The best of a search from each kernel beside that of one from the naive kernel of the same workload."""
     naive: dict[str, int | None] = {}
+    beside = [] if workload is None else [f for f in workload.resolve().parent.iterdir() if f.suffix in (".c", ".py")]
     close = compared = 0
     for path, text in files(folder, ENTRY):
         name = str(path.relative_to(folder))
@@ -77,9 +80,9 @@ def searches(folder: Path, workload: Path | None, evaluations: int) -> None:
             print(f"{name:44.44} no matrix product of int8 by its parameters: name a workload", flush=True)
             continue
         if given not in naive:
-            naive[given] = _search(given, evaluations)
+            naive[given] = _search(given, evaluations, beside)
             print(f"{'naive kernel':44.44} {naive[given] or 0:12,} cycles", flush=True)
-        best, least = _search(given, evaluations, ENTRY.sub("void solution(", text)), naive[given]
+        best, least = _search(given, evaluations, beside, ENTRY.sub("void solution(", text)), naive[given]
         ratio = f"{best / least:6.3f} of it" if best and least else "no correct kernel"
         compared += 1
         close += bool(best and least and best <= CLOSE * least)
@@ -98,10 +101,15 @@ def _product(text: str) -> str | None:
     return f"operation: gemm\naccelerator: gemmini\ndims: {{I: {rows}, J: {columns}, K: {depth}}}\n"
 
 
-def _search(workload: str, evaluations: int, kernel: str | None = None) -> int | None:
+def _search(workload: str, evaluations: int, beside: Iterable[Path], kernel: str | None = None) -> int | None:
+    """The cycles of the best kernel for a workload's text. Its references and kernels are among the files `beside`."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "k.c").write_text(kernel or "")
-        (Path(folder) / "w.yaml").write_text(workload + ("\nkernel: k.c\n" if kernel else ""))
+        for file in beside:
+            shutil.copy(file, folder)
+        if kernel is not None:
+            (Path(folder) / "given.c").write_text(kernel)
+            workload = OWN_KERNEL.sub("", workload) + "\nkernel: given.c\n"
+        (Path(folder) / "w.yaml").write_text(workload)
         given = ["search", f"{folder}/w.yaml", "--evaluations", str(evaluations), "--reuse", "0", "--workers", "1"]
         command = [sys.executable, "-m", "autocomp", *given, "--json", "--run-dir", f"{folder}/run"]
         nowhere = {**os.environ, "AUTOCOMP_SCHEDULES": f"{folder}/schedules"}  # results go with the folder

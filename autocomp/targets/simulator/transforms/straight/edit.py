@@ -9,9 +9,10 @@ from autocomp.targets.simulator.isa.derived.roles import CallRole
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.straight.calls import role_of
 from autocomp.targets.simulator.transforms.straight.footprint import Access, Change
 from autocomp.targets.simulator.transforms.straight.places import float_literal
-from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, program_of, role_of
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, program_of
 from autocomp.targets.simulator.transforms.straight.values import (
     Value,
     address_in,

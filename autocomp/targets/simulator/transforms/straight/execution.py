@@ -14,10 +14,10 @@ from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.folding import Folding, is_address, number
 from autocomp.targets.simulator.transforms.straight.places import element_at, float_literal
+from autocomp.targets.simulator.transforms.straight.single import MAX_STATEMENTS, single_commands
 from autocomp.targets.simulator.transforms.syntax.affine import literal
-from autocomp.targets.simulator.transforms.syntax.rewrite import all_names, fresh, walk
+from autocomp.targets.simulator.transforms.syntax.rewrite import all_names, assigned, fresh, shared, walk
 
-MAX_STATEMENTS = 4_000  # of a kernel that is written out
 _MAX_ITERATIONS = 50_000
 _SUFFIXES: Mapping[CType, str] = {UINT: "u", INT64: "l", UINT64: "ul"}
 _ONE = literal(1)
@@ -37,10 +37,11 @@ class _Leave(Exception):
 
 def written_out(facts: Facts) -> tuple[ast.Statement, ...]:
     """The statements that a kernel executes: local arrays, then calls and host arithmetic on elements of tensors with
-    constant operands. Raises NotApplicable where control depends on data, or there are more than MAX_STATEMENTS."""
+    constant operands. Raises NotApplicable where control depends on data, a hardware loop cannot be written out, or
+    there are more than MAX_STATEMENTS."""
     run = _Execution(facts)
     run.function(facts.given.entry)
-    return (*run.arrays, *run.statements)
+    return single_commands(facts, (*run.arrays, *run.statements), run.kinds)
 
 
 class _Execution:
@@ -48,9 +49,11 @@ class _Execution:
         self._helpers = {function.name: function for function in facts.given.functions[:-1]}
         self._folding = Folding(facts)
         self._taken = set(all_names(facts.given))
+        bodies = [function.body for function in facts.given.functions]
+        self._changing = frozenset[str]().union(*map(assigned, bodies), *map(shared, bodies))
         self._static: dict[int, str] = {}  # arrays by the identity of their declarators
         self._iterations = 0
-        self._kinds: dict[str, Array] = {}
+        self.kinds: dict[str, Array] = {}
         self.arrays: list[ast.Statement] = []
         self.statements: list[ast.Statement] = []
 
@@ -62,7 +65,7 @@ class _Execution:
             kind = self._folding.type_of(parameter.type, parameter)
             if not isinstance(kind, Array):
                 raise NotApplicable(f"{parameter.name!r} is not an array")
-            self._kinds[parameter.name] = kind
+            self.kinds[parameter.name] = kind
             self._folding.declare_array(parameter.name, kind, parameter.name)
         self._body(function)
 
@@ -128,9 +131,11 @@ class _Execution:
                 tensor = self._array(statement, declarator, kind)
                 self._folding.declare_array(declarator.name, kind, tensor)
                 continue
-            if statement.static:
-                raise NotApplicable(f"the value of the static variable {declarator.name!r} depends on data")
             given = declarator.initializer
+            if statement.static:
+                if declarator.name in self._changing:
+                    raise NotApplicable(f"the static variable {declarator.name!r} changes")
+                given = given or literal(0)
             self._folding.declare(
                 declarator.name, kind, None if given is None else self._folding.converted(given, kind)
             )
@@ -140,9 +145,9 @@ class _Execution:
         if id(declarator) not in self._static:
             if declarator.initializer is not None and not statement.static:
                 raise NotApplicable(f"the array {declarator.name!r} is initialised each time")
-            taken = {*self._kinds, *(self._taken if declarator.name in self._kinds else ())}
+            taken = {*self.kinds, *(self._taken if declarator.name in self.kinds else ())}
             name = self._static[id(declarator)] = fresh(declarator.name, taken)
-            self._kinds[name] = kind
+            self.kinds[name] = kind
             extents = tuple(literal(extent) for extent in shape_of(kind))
             kept = replace(declarator, name=name, type=replace(declarator.type, extents=extents))
             self.arrays.append(replace(statement, declarators=(kept,)))
@@ -198,7 +203,7 @@ class _Execution:
         if not is_address(value):
             return _literal(value)
         place = self._folding.place(value)
-        return ast.Name("NULL") if place is None else ast.Unary("&", element_at(place, self._kinds[place.tensor]))
+        return ast.Name("NULL") if place is None else ast.Unary("&", element_at(place, self.kinds[place.tensor]))
 
     def _residue(self, node: ast.Expression) -> ast.Expression:
         """The remaining expression of a computation on data, with its constants folded."""
@@ -207,7 +212,7 @@ class _Execution:
             return _typed_literal(value)
         if isinstance(value, Load):
             place, _ = self._folding.element(node)
-            return element_at(place, self._kinds[place.tensor])
+            return element_at(place, self.kinds[place.tensor])
         if isinstance(node, ast.Unary | ast.Cast):
             return replace(node, operand=self._residue(node.operand))
         if isinstance(node, ast.Binary):

@@ -86,6 +86,10 @@ class State:
     values: dict[Field, int | float] = field(default_factory=dict)
     setters: dict[Field, tuple[int, str]] = field(default_factory=dict)  # number of the command, its parameter
 
+    def copy(self) -> State:
+        """The registers as they are now."""
+        return State(dict(self.values), dict(self.setters))
+
 
 Setter = tuple[int, str]  # how many commands before, and the parameter there
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.algebra import substitute
 from autocomp.targets.simulator.isa.derived.roles import CallRole
-from autocomp.targets.simulator.isa.formats import to_binary32
-from autocomp.targets.simulator.isa.tree import Expression, Name, Number
 from autocomp.targets.simulator.kernel.checking.calls import BUILTINS
 from autocomp.targets.simulator.kernel.code.types import Array
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.straight.calls import Command, call_with, operands_of, role_of
 from autocomp.targets.simulator.transforms.straight.folding import Folding
-from autocomp.targets.simulator.transforms.straight.footprint import Access, Change, State, execute, initial
+from autocomp.targets.simulator.transforms.straight.footprint import Access, Change, Footprint, State, execute, initial
+from autocomp.targets.simulator.transforms.straight.kept import brought_again
 from autocomp.targets.simulator.transforms.straight.places import TensorByte, Value, element_at
+from autocomp.targets.simulator.transforms.straight.single import is_several
 from autocomp.targets.simulator.transforms.syntax.affine import affine
 from autocomp.targets.simulator.transforms.syntax.rewrite import call_of, names, walk, with_body
 
@@ -103,15 +103,13 @@ class Program:
         return f"{role.instruction} {chosen}"
 
 
-def role_of(facts: Facts, call: ast.Call) -> CallRole | None:
-    """The role of a call, None for the host's functions."""
-    return facts.machine.roles.get((call.function, len(call.arguments)))
-
-
 def is_written_out(facts: Facts) -> bool:
     """True if a kernel is only declarations, commands and assignments, one after another."""
     plain = (ast.ExpressionStatement, ast.Declaration, ast.Comment)
-    return all(isinstance(statement, plain) for statement in facts.given.entry.body.statements)
+    statements = facts.given.entry.body.statements
+    calls = [call for statement in statements if (call := call_of(statement)) is not None]
+    plain_ones = all(isinstance(statement, plain) for statement in statements)
+    return plain_ones and not any(is_several(facts, call) for call in calls)
 
 
 def program_of(facts: Facts) -> Program:
@@ -137,10 +135,16 @@ class _Reader:
     state: State = field(default_factory=State)
     holders: dict[Record, ast.Call] = field(default_factory=dict)
     number: int = 0
+    before: State = field(default_factory=State)  # the step under way
     pending: list[ast.Call] = field(default_factory=list)  # calls of the step under way
+    commands: list[Command] = field(default_factory=list)  # the same
+    keeps: bool = False  # its computation uses what the array holds since an earlier one
     accesses: list[Access] = field(default_factory=list)
     settings: dict[Record, ast.Call] = field(default_factory=dict)
     taken: dict[tuple[int, int], Change | None] = field(default_factory=dict)
+    giving: list[Command] = field(default_factory=list)  # of the last step that loaded an operand into the array
+    held: list[Access] = field(default_factory=list)  # where that came from
+    overwritten: list[Access] = field(default_factory=list)  # since then
 
     def step(self, call: ast.Call, role: CallRole) -> ProgramStep | None:
         """The step that a call completes."""
@@ -159,31 +163,65 @@ class _Reader:
         if role.kind not in _KINDS:
             raise NotApplicable(f"{call.function} is not among the commands that can be followed one by one")
         self._need(role, operands)
-        first = self.number - len(self.pending)
-        self.pending.append(call)
-        outcome = execute(
-            accelerator, instruction, operands, self.state, self.number, lambda n, p: self._locate(n - first, p)
-        )
-        self.number += 1
-        self.accesses.extend(outcome.accesses)
-        self.taken.update(outcome.taken)
+        if not self.pending:
+            self.before = self.state.copy()
+        footprint = self._execute(call, Command(instruction, operands))
         if role.kind == "preload":
-            if not any(access.local and not access.write for access in outcome.accesses):
-                raise NotApplicable("the array keeps an operand from one computation to the next")
+            self.keeps = not any(access.local and not access.write for access in footprint.accesses)
             return None
+        if self.keeps:
+            footprint = self._bring_again()
         step = ProgramStep(
             role.kind,
             instruction.unit or "",
             tuple(self.pending),
             tuple(self.accesses),
             tuple(self.settings.values()),
-            outcome.change if role.kind in ("load", "store") else None,
+            footprint.change if role.kind in ("load", "store") else None,
             tuple(self.taken.items()),
         )
-        self.pending, self.accesses, self.settings, self.taken = [], [], {}, {}
+        self._note(step)
+        self.pending, self.commands, self.accesses, self.settings, self.taken = [], [], [], {}, {}
         return step
 
+    def _execute(self, call: ast.Call, command: Command) -> Footprint:
+        """Adds a command to the step under way."""
+        first = self.number - len(self.pending)
+        self.pending.append(call)
+        self.commands.append(command)
+        footprint = execute(
+            self.facts.accelerator,
+            command.instruction,
+            command.operands,
+            self.state,
+            self.number,
+            lambda n, p: self._locate(n - first, p),
+        )
+        self.number += 1
+        self.accesses.extend(footprint.accesses)
+        self.taken.update(footprint.taken)
+        return footprint
+
+    def _bring_again(self) -> Footprint:
+        """Replaces the step under way, whose operand the array keeps, by one that loads it anew."""
+        if any(write.meets(read) for write in self.overwritten for read in self.held):
+            raise NotApplicable("the array keeps an operand that is overwritten where it came from")
+        first, last = brought_again(self.facts.accelerator, self.giving, self.commands)
+        self.state, self.number, self.keeps = self.before, self.number - len(self.pending), False
+        self.pending, self.commands, self.accesses, self.taken = [], [], [], {}
+        self._execute(call_with(self.facts.accelerator, *first), first)
+        return self._execute(call_with(self.facts.accelerator, *last), last)
+
+    def _note(self, step: ProgramStep) -> None:
+        """Notes what the array holds after a step, and what overwrites that where it came from."""
+        if len(self.commands) > 1:
+            self.giving, self.overwritten = self.commands, []
+            self.held = [access for access in step.local(write=False) if access.operand and access.operand[0] == 0]
+        self.overwritten.extend(step.local(write=True))
+
     def _configure(self, call: ast.Call, instruction: m.Instruction, operands: Mapping[str, Value]) -> None:
+        if self.keeps:
+            raise NotApplicable(f"{call.function} comes between commands that belong together")
         alone = initial(self.facts.accelerator)
         before = dict(alone.values)
         for state in (self.state, alone):
@@ -270,43 +308,6 @@ def _elements(node: ast.Expression) -> Iterator[ast.Expression]:
 def _selected(role: CallRole, operands: Mapping[str, Value]) -> Value | None:
     """The index of the record of configuration that a command uses."""
     return next((operands[name] for name in role.role.named("selector") if name in operands), None)
-
-
-def operands_of(accelerator: m.Accelerator, name: str, values: Sequence[Value]) -> dict[str, Value]:
-    """The operands of the instruction that a call form comes to."""
-    instruction = accelerator.instruction(name)
-    if instruction is not None and len(instruction.parameters) == len(values):
-        return {p.name: _taken(p, value) for p, value in zip(instruction.parameters, values, strict=True)}
-    alias = accelerator.alias(name, len(values))
-    if alias is None or len(alias.expansion) != 1:
-        raise NotApplicable(f"{name} is more than one command")
-    given = dict(zip(alias.parameters, values, strict=True))
-    inner, arguments = alias.expansion[0]
-    return operands_of(accelerator, inner, [_passed_on(argument, given) for argument in arguments])
-
-
-def _taken(parameter: m.Parameter, value: Value) -> Value:
-    """An operand as the instruction takes it: C converts numbers."""
-    if (parameter.kind == "pointer") != isinstance(value, TensorByte) and value != 0:
-        raise NotApplicable("an address is made of numbers, or a number of an address")
-    if isinstance(value, TensorByte):
-        return value
-    return to_binary32(value) if parameter.kind == "float" else int(value)
-
-
-def _passed_on(argument: Expression, given: Mapping[str, Value]) -> Value:
-    """An operand that an alias makes of those that it is given."""
-    if isinstance(argument, Name) and argument.name in given:
-        return given[argument.name]
-
-    def value(part: Expression) -> Expression | None:
-        known = given.get(part.name) if isinstance(part, Name) else None
-        return None if known is None or isinstance(known, TensorByte) else Number(known)
-
-    result = substitute(argument, value)
-    if not isinstance(result, Number):
-        raise NotApplicable("an operand is computed from an address")
-    return result.value
 
 
 def _program(facts: Facts) -> Program:

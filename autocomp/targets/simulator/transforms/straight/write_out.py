@@ -9,8 +9,9 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
-from autocomp.targets.simulator.transforms.straight.execution import MAX_STATEMENTS, written_out
+from autocomp.targets.simulator.transforms.straight.execution import written_out
 from autocomp.targets.simulator.transforms.straight.program import is_written_out
+from autocomp.targets.simulator.transforms.straight.single import MAX_STATEMENTS, is_several
 from autocomp.targets.simulator.transforms.syntax.rewrite import walk, with_body
 
 _SHORT = 1_000  # commands of kernels that are worth looking at one by one; in longer ones their order matters less
@@ -23,9 +24,9 @@ class WriteOut(Transformation):
     causes = ("Host", "Fence")
     prior = 0.1
     guidance = """
-    Execute loops, helpers and scalar arithmetic now, and leave the sequence of commands with constant operands. What a
-    command reads and writes is then plain to see, also across what used to be iterations, and the host computes
-    nothing.
+    Execute loops, helpers and scalar arithmetic now, and leave the sequence of commands with constant operands. Put the
+    commands that hardware loops and library routines issue in their place. What a command reads and writes is then
+    plain to see, also across what used to be iterations, and the host computes nothing.
     It pays when units wait for the Host or at a Fence in small operations of up to a few thousand commands, and as the
     step before giving values rows of their own.
     Watch for: control that depends on data cannot be executed ahead; the kernel gets long.
@@ -36,20 +37,27 @@ class WriteOut(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """The whole kernel, if it has loops or helpers."""
-        if not any(isinstance(node, ast.For | ast.While | ast.DoWhile | ast.If) for node in walk(facts.given.entry)):
+        """The whole kernel, if it has loops, or calls of several commands."""
+        if not any(_is_more(facts, node) for node in walk(facts.given.entry)):
             return ()
         if _commands(facts) > MAX_STATEMENTS:
             return ()
         return [Proposal({}, "each command with constant operands, so that all that is known of it can be used")]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """Takes no parameters. Control must not depend on data."""
+        """Takes no parameters. Control must not depend on data. Hardware loops are written out where kernels can call
+        what they send."""
         statements = written_out(facts)
         if statements == facts.given.entry.body.statements:
             raise NotApplicable("the kernel is written out already")
         alone = ast.Kernel(facts.given.functions[-1:], facts.given.globals, constants=facts.given.constants)
         return with_body(alone, ast.Block(statements))
+
+
+def _is_more(facts: Facts, node: ast.Statement | ast.Expression) -> bool:
+    """True if a part of a kernel issues several commands."""
+    loops = isinstance(node, ast.For | ast.While | ast.DoWhile | ast.If)
+    return loops or (isinstance(node, ast.Call) and is_several(facts, node))
 
 
 def in_sequence(facts: Facts) -> Facts:
