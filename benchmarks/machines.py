@@ -63,6 +63,19 @@ CONVOLUTIONS: Mapping[str, tuple[Mapping[str, Any], tuple[int, int, int]]] = {
     "gemmini": ({"scale": 0.0078125}, (14, 64, 64)),
 }
 WAITING = 2  # causes that are shown
+COLUMNS: Mapping[str, int] = {  # headings and widths
+    "machine": -10,
+    "workload": -20,
+    "objective": -9,
+    "naive": 9,
+    "best": 16,
+    "of bound": 8,
+    "by hand": 7,
+    "nJ": 9,
+    "evaluations": 11,
+    "s": 4,
+    "waits for": -1,
+}
 BY_HAND = Path(__file__).with_name("by_hand")
 
 
@@ -104,6 +117,13 @@ def kernels_by_hand(machines: Sequence[str]) -> Table:
             if kernels is not None:
                 table.add_row(machine, workload.name, f"{kernels.value or 0:,.0f}", f"{kernels.ratio or 0.0:.1%}")
     return table
+
+
+def line(cells: Sequence[str]) -> str:
+    """Cells of one search in columns; negative widths begin at the left."""
+    widths = COLUMNS.values()
+    pairs = zip(cells, widths, strict=True)
+    return " ".join(cell.ljust(-width) if width < 0 else cell.rjust(width) for cell, width in pairs).rstrip()
 
 
 def row(machine: str, workload: Workload, objective: str, options: Options, means: Means) -> list[str]:
@@ -161,27 +181,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.by_hand:
         Console(width=200).print(kernels_by_hand(chosen.machines or list(GEMMS)))
         return
-    table = Table(title=f"at most {chosen.evaluations} evaluations from the naive kernel, rules agent, seed 0")
-    for heading in (
-        "machine",
-        "workload",
-        "objective",
-        "naive",
-        "best",
-        "of bound",
-        "by hand",
-        "nJ",
-        "evaluations",
-        "s",
-        "waits for",
-    ):
-        table.add_column(heading, justify="left" if heading in ("machine", "workload", "waits for") else "right")
+    print(f"at most {chosen.evaluations} evaluations from the naive kernel, rules agent, seed 0", flush=True)
+    print(line(list(COLUMNS)), flush=True)
     options = Options(evaluations=chosen.evaluations)
     for machine in chosen.machines or GEMMS:
         for workload in convolutions(machine) if chosen.convolution else cases(machine, chosen.size):
             for objective in chosen.objective or ["cycles"]:
-                table.add_row(*row(machine, workload, objective, options, Means(chosen.workers, None, False)))
-    Console(width=200).print(table)
+                cells = row(machine, workload, objective, options, Means(chosen.workers, None, False))
+                print(line(cells), flush=True)  # a search may take minutes
 
 
 if __name__ == "__main__":

@@ -186,7 +186,9 @@ def test_a_short_tile_is_filled_where_whole_ones_are_read(width: Mapping[str, in
     text = starting_kernel(workload, accelerator)
     facts = analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants)
     schedule = {"block": {"j": 2, "k": 3}, "width": width, "ahead": ["left", "right"]}
-    found = kernel.print_kernel(applied(transformation("schedule"), facts, schedule).given)
+    changed = applied(transformation("schedule"), facts, schedule).given
+    assert raised_of(analyse(changed, accelerator, workload.constants)).given
+    found = kernel.print_kernel(changed)
     assert ", &A[0][0], 80, 24, 32)" in found
     assert cycles(workload, accelerator, found) < 0.6 * cycles(workload, accelerator, text)
 
@@ -209,7 +211,7 @@ OF_128 = {"tile": {"i": 128, "j": 128}, "block": {"i": 2, "j": 2, "k": 1}}
         ),
     ],
 )
-def test_a_load_brings_as_many_tiles_as_fill_a_request(
+def test_a_load_brings_as_many_tiles_as_fill_a_request_and_is_seen_again(
     given: Mapping[str, Any], size: int, schedule: Mapping[str, Any], wide: str, narrow: str
 ) -> None:
     """Requests of 512 bytes are 256 elements of bfloat16, of two tiles of 128; the left operand is stored as
@@ -219,6 +221,8 @@ def test_a_load_brings_as_many_tiles_as_fill_a_request(
     facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
     for width, expected in (({}, wide), ({"left": 1, "right": 1}, narrow)):
         decisions = {**schedule, "ahead": ["left", "right"], "width": width}
-        found = kernel.print_kernel(applied(transformation("schedule"), facts, decisions).given)
+        changed = applied(transformation("schedule"), facts, decisions).given
+        assert raised_of(analyse(changed, accelerator, workload.constants)).given
+        found = kernel.print_kernel(changed)
         assert expected in found
         cycles(workload, accelerator, found)

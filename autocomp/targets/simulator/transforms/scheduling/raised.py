@@ -95,7 +95,7 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        return blocked(*joined(*sized(whole.computation, staged(tasks_of(whole, commands)))))
+        return blocked(*joined(*sized(whole.computation, staged(tasks_of(whole)))))
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 

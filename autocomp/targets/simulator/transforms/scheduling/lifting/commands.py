@@ -149,12 +149,17 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
         options = SimulationOptions(timing=False, record_trace=True, requirements=False)
         trace = replay_trace(tables.machine, trace, options).trace
         assert isinstance(trace, _core.Trace)
-    instruction, first, arguments, _ = trace.columns(tables.machine)
+    return of_trace(accelerator, trace, checked.program.tensors)
+
+
+def of_trace(accelerator: m.Accelerator, trace: _core.Trace, tensors: tuple[CompiledTensor, ...]) -> Commands:
+    """The commands of a trace, whose pointers are to some tensors."""
+    instruction, first, arguments, _ = trace.columns(isa.lower(accelerator).machine)
     arguments = without_tokens(accelerator, instruction, first, arguments)
     signatures, given = _signatures(accelerator, instruction, first, arguments)
     walker = _Forms(accelerator, given)
     form = walker.follow(signatures)
-    return Commands(accelerator, tuple(walker.forms), form, first, arguments, checked.program.tensors, trace)
+    return Commands(accelerator, tuple(walker.forms), form, first, arguments, tensors, trace)
 
 
 def array_type(element: str) -> np.dtype:

@@ -45,7 +45,7 @@ class Touches:
     """The accesses of a run of commands."""
 
     def __init__(self, commands: Commands) -> None:
-        self._c = commands
+        self.commands = self._c = commands
         self._memories = commands.accelerator.memories
         joined = _joined(with_registers(commands))
         self.first, self.last = joined.first, joined.last
@@ -145,20 +145,22 @@ class Touches:
     def parts(self, accesses: Column) -> Column:
         """The commands that wrote what each access reads, before the command itself: one row for each access, in the
         order of the local rows, filled up with -1. Raises NotApplicable where nothing wrote some of it."""
-        owner, command, _ = self._origins(accesses)
+        owner, command, _ = self.origins(accesses)
         return matrix(owner, command, len(accesses))
 
     def newest(self, accesses: Column) -> tuple[Column, bool]:
         """The same without what is left over of older tiles, where a shorter one took their place; and True if there is
         such."""
-        owner, command, left_over = self._origins(accesses)
+        owner, command, offset = self.origins(accesses)
+        left_over = (np.diff(owner, prepend=-1) == 0) & (offset > 0)
         return matrix(owner[~left_over], command[~left_over], len(accesses)), bool(left_over.any())
 
-    def _origins(self, accesses: Column) -> tuple[Column, Column, Column]:
-        """By run of rows that one command wrote: the number of the access, the command, and True where the first rows
-        that this command wrote there belong to another one by now."""
+    def origins(self, accesses: Column) -> tuple[Column, Column, Column]:
+        """By run of rows that one command wrote: the number of the access, the command, and the rows from the first one
+        that this command wrote there to the first one of the run. Raises NotApplicable where nothing wrote some of
+        it."""
         if not len(accesses):
-            return accesses, accesses, accesses.astype(bool)
+            return accesses, accesses, accesses
         key, command, first = self._written
         rows, times = self._rows(accesses)
         at = np.searchsorted(key, rows * self._time + times, side="left") - 1
@@ -166,8 +168,7 @@ class Touches:
             raise NotApplicable("a command reads rows that nothing has written")
         owner = np.repeat(np.arange(len(accesses)), self.last[accesses] - self.first[accesses])
         begins = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(command[at], prepend=-1))
-        later = np.diff(owner[begins], prepend=-1) == 0
-        return owner[begins], command[at][begins], later & (first[at][begins] < rows[begins])
+        return owner[begins], command[at][begins], rows[begins] - first[at][begins]
 
 
 def matrix(owner: Column, values: Column, owners: int) -> Column:

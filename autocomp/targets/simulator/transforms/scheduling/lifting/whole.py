@@ -20,6 +20,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.coordinates import Coordinates
+from autocomp.targets.simulator.transforms.scheduling.lifting.narrow import narrowed
 from autocomp.targets.simulator.transforms.scheduling.lifting.registers import placed_by_registers
 from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Touch, Touches, matrix
 
@@ -65,18 +66,18 @@ def whole_of(commands: Commands) -> Whole:
     """The contraction of whole tiles that commands carry out. Raises NotApplicable where that is not seen."""
     if len(commands) > MAX_COMMANDS:
         raise NotApplicable(f"the kernel issues more than {MAX_COMMANDS} commands")
-    return _Follower(commands).whole()
+    return _Follower(narrowed(Touches(commands))).whole()
 
 
 class _Follower:
-    def __init__(self, commands: Commands) -> None:
-        self._c = commands
+    def __init__(self, touches: Touches) -> None:
+        self._t = touches
+        self._c = commands = touches.commands
         roles = instruction_roles(commands.accelerator)
         contracting = [roles[form.name].kind == "contraction" for form in commands.forms]
         for form in (form for form, is_product in zip(commands.forms, contracting, strict=True) if is_product):
             if placed_by_registers(commands.accelerator, form.instruction):
                 raise NotApplicable(f"registers say where {form.name} leaves its results")
-        self._t = Touches(commands)
         self._products = [n for n, is_product in enumerate(contracting) if is_product]
         self._is_product = np.array(contracting, dtype=bool)[commands.form]
         if len({commands.forms[n].name for n in self._products}) != 1:

@@ -35,9 +35,9 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
 from autocomp.targets.simulator.transforms.scheduling.lowering.variants import once_more
 
 
-def tasks_of(whole: Whole, commands: Commands) -> Tasks:
+def tasks_of(whole: Whole) -> Tasks:
     """The commands of a contraction. Raises NotApplicable for operands that do not follow from the tile."""
-    return _Taker(whole, commands).tasks()
+    return _Taker(whole, whole.touches.commands).tasks()
 
 
 @dataclass
