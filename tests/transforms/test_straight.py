@@ -213,6 +213,37 @@ def test_what_the_host_adds_up_for_nobody_else_grows_in_place() -> None:
     assert any("y[0][0] =" in line for line in seen)
 
 
+def test_what_the_host_adds_to_a_result_through_arrays_of_its_own_is_loaded_first() -> None:
+    body = "config_st(4); static float s[4][1], t[4][1], r[4][1]; mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4); %s"
+    body += PRODUCT.replace("0x80000000", "0xc0000000") + " mvout(r[0], 0x80000000, 1, 4); fence();"
+    body += "negate_matrix(r, s, 4, 1); negate_matrix(d, t, 4, 1); %s add_matrix(s, t, y, 4, 1);"
+    head = HEAD.replace(") {", ", float d[4][1]) {")
+
+    def found(*parts: str) -> list[str]:
+        facts = analyse(kernel.parse(f"{head} {SETTINGS} {body % parts} }}"), machine(MACHINE))
+        return lines(facts, "write_out", "own_rows", "add_in_place")
+
+    assert [line for line in found(PRODUCT, "") if "mv" in line or "=" in line] == [
+        "mvin(&A[0][0], 0, 4, 4);",
+        "mvin2(&x[0][0], 4, 1, 4);",
+        "mvin2(&d[0][0], 0x80000000, 1, 4);",
+        "mvout(&y[0][0], 0x80000000, 1, 4);",
+    ]
+    assert any("add_matrix" in line for line in found(PRODUCT, "d[0][0] = 1.0f;"))
+
+
+def test_what_is_added_to_a_result_that_was_loaded_again_is_added_where_it_lies() -> None:
+    body = f"config_st(4); static float t[4][1]; mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4); {PRODUCT}"
+    body += "mvout(t, 0x80000000, 1, 4); fence(); mvin2(t, 0x80000008, 1, 4);"
+    body += OTHER.replace("0x80000008", "0xc0000008") + " mvout(y[0], 0x80000008, 1, 4); %s fence();"
+    steps = ("write_out", "keep_results", "drop_unused")
+    kept = lines(facts_of(body % ""), *steps)
+    assert not any("t[" in line for line in kept)
+    assert "mvout(&y[0][0], 0x80000000, 1, 4);" in kept
+    needed = lines(facts_of(body % "mvout(A[4], 0x80000000, 1, 4);"), *steps)
+    assert any("mvin2(&t[0][0]" in line for line in needed)
+
+
 def test_what_is_overwritten_unread_is_not_stored() -> None:
     body = "config_st(4); mvin2(x[0], 4, 1, 4); mvout(y[0], 4, 1, 4); {} mvout(y[0], 4, 1, 4); fence();"
     assert sum("mvout" in line for line in lines(facts_of(body.format("")), "write_out", "drop_unused")) == 1
@@ -275,5 +306,5 @@ def test_a_fence_stays_that_orders_what_came_some_time_before(body: str) -> None
 
 @pytest.mark.parametrize("name", ["negate_on_store", "add_in_place", "drop_unused", "drop_fence"])
 def test_nothing_is_proposed_for_a_kernel_that_cannot_be_followed(name: str) -> None:
-    facts = facts_of("fence(); float s = x[0][0]; x[0][0] = -x[0][0]; y[0][0] = s; fence();")
+    facts = facts_of("fence(); x[0][0] = -x[0][0]; y[(int)A[0][0]][0] = 1.0f; fence();")
     assert not transformation(name).candidates(facts)

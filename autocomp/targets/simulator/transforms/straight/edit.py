@@ -10,7 +10,7 @@ from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.straight.calls import role_of
-from autocomp.targets.simulator.transforms.straight.footprint import Access, Change
+from autocomp.targets.simulator.transforms.straight.footprint import Access, Change, Span
 from autocomp.targets.simulator.transforms.straight.places import float_literal
 from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, program_of
 from autocomp.targets.simulator.transforms.straight.values import (
@@ -173,6 +173,28 @@ def _with(step: ProgramStep, call: int, position: int, argument: ast.Expression)
     """The step with another argument in one of its calls."""
     new = with_arguments(step.calls[call], {position: argument})
     return replace(step, calls=(*step.calls[:call], new, *step.calls[call + 1 :]))
+
+
+def load_like(program: Program, tensor: Access, rows: Access, name: str, distance: int) -> ProgramStep:
+    """A load into `rows`, as some step of the program loads, of elements of a tensor that lie `distance` bytes after
+    those of an access. Raises NotApplicable if the program has no load of this form."""
+    accelerator = program.facts.accelerator
+    wanted = (_form(tensor.spans), _form(rows.spans), accelerator.memory(rows.memory).element)
+    for number, step in enumerate(program.steps):
+        if step.kind != "load" or step.factor != 1.0 or len(step.calls) != 1:
+            continue
+        (source,), (target,) = step.reads, step.local(write=True)
+        form = (_form(source.spans), _form(target.spans), accelerator.memory(target.memory).element)
+        if form == wanted and not target.adds and source.operand and target.operand:
+            there = moved(program, {(number, target.operand): (rows.memory, rows.rows[0])})[number]
+            return _with(there, *source.operand, program.address(name, tensor.spans[0][1] + distance))
+    raise NotApplicable(f"the program has no load like one of {name!r}")
+
+
+def _form(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """Spans relative to where the first of them starts."""
+    row, first, _ = spans[0]
+    return tuple((line - row, start - first, end - first) for line, start, end in spans)
 
 
 def adding_bits(program: Program) -> int:

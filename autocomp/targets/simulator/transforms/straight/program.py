@@ -104,12 +104,16 @@ class Program:
 
 
 def is_written_out(facts: Facts) -> bool:
-    """True if a kernel is only declarations, commands and assignments, one after another."""
-    plain = (ast.ExpressionStatement, ast.Declaration, ast.Comment)
-    statements = facts.given.entry.body.statements
-    calls = [call for statement in statements if (call := call_of(statement)) is not None]
-    plain_ones = all(isinstance(statement, plain) for statement in statements)
-    return plain_ones and not any(is_several(facts, call) for call in calls)
+    """True if a kernel is only arrays, commands and assignments, one after another."""
+    return all(_is_plain(facts, statement) for statement in facts.given.entry.body.statements)
+
+
+def _is_plain(facts: Facts, statement: ast.Statement) -> bool:
+    if isinstance(statement, ast.Declaration):
+        return all(declarator.type.extents for declarator in statement.declarators)
+    call = call_of(statement)
+    plain = isinstance(statement, ast.ExpressionStatement | ast.Comment)
+    return plain and (call is None or not is_several(facts, call))
 
 
 def program_of(facts: Facts) -> Program:

@@ -11,8 +11,8 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
 from autocomp.targets.simulator.transforms.straight.execution import written_out
 from autocomp.targets.simulator.transforms.straight.program import is_written_out
-from autocomp.targets.simulator.transforms.straight.single import MAX_STATEMENTS, is_several
-from autocomp.targets.simulator.transforms.syntax.rewrite import walk, with_body
+from autocomp.targets.simulator.transforms.straight.single import MAX_STATEMENTS
+from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
 
 _SHORT = 1_000  # commands of kernels that are worth looking at one by one; in longer ones their order matters less
 
@@ -37,8 +37,8 @@ class WriteOut(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """The whole kernel, if it has loops, or calls of several commands."""
-        if not any(_is_more(facts, node) for node in walk(facts.given.entry)):
+        """The whole kernel, if it is more than commands one after another."""
+        if is_written_out(facts):
             return ()
         if _commands(facts) > MAX_STATEMENTS:
             return ()
@@ -52,12 +52,6 @@ class WriteOut(Transformation):
             raise NotApplicable("the kernel is written out already")
         alone = ast.Kernel(facts.given.functions[-1:], facts.given.globals, constants=facts.given.constants)
         return with_body(alone, ast.Block(statements))
-
-
-def _is_more(facts: Facts, node: ast.Statement | ast.Expression) -> bool:
-    """True if a part of a kernel issues several commands."""
-    loops = isinstance(node, ast.For | ast.While | ast.DoWhile | ast.If)
-    return loops or (isinstance(node, ast.Call) and is_several(facts, node))
 
 
 def in_sequence(facts: Facts) -> Facts:
