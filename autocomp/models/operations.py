@@ -1,7 +1,7 @@
 """From one node of a graph to the matrix multiplication or convolution that an accelerator is asked for.
 
 Everything counts as int8: that is what a quantised model says, and what a float model becomes by post-training
-quantisation. Scales are left at 1, since they have no influence on cycles.
+quantisation. A scale has no influence on cycles: kernels take it as an argument, and so serve layers of any scale.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from autocomp.workload.convolution import joined
 
 Shape = tuple[int, ...]
+ANY_SCALE = 2.0**-10  # in a workload whose scale is known at run time; 1, the usual one, would be a constant of kernels
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Operation:
 
     def text(self, accelerator: str) -> str:
         """The operation as a workload file. JSON is YAML."""
-        document = {"operation": self.kind, "accelerator": accelerator, "dims": dict(self.dims), **dict(self.options)}
+        stated = {"scale": ANY_SCALE, **dict(self.options)}
+        document = {"operation": self.kind, "accelerator": accelerator, "dims": dict(self.dims), **stated}
         return json.dumps(document, indent=2) + "\n"
 
     @property

@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
-from autocomp.models.relu import on_integers
+from autocomp.models.relu import FIRST_OPSET, on_integers
 from autocomp.models.shapes import known_shapes, load_model
 
 MOST_BYTES = 1 << 29  # of samples
 OPERATORS = ("Conv", "MatMul", "Gemm")
 SAMPLES = 8  # drawn where none are given
+CONSTANTS_ARE_NO_INPUTS = 4  # ONNX's first version of files whose constants need not be inputs too
 
 Samples = Sequence[Mapping[str, npt.NDArray[Any]]]
 
@@ -50,8 +51,8 @@ def quantise(source: Path, target: Path, samples: Samples) -> None:
     try:
         with tempfile.TemporaryDirectory() as name, _Quiet():
             fixed, prepared = Path(name) / "fixed.onnx", Path(name) / "prepared.onnx"
-            _fix_sizes(model, samples[0])
-            onnx.save(model, fixed)
+            _fix_inputs(model, samples[0])
+            onnx.save(_with_integer_relu(model), fixed)
             quant_pre_process(fixed, prepared, skip_symbolic_shape=True)
             whole = Path(name) / "quantised.onnx"
             quantize_static(
@@ -126,14 +127,30 @@ def _fitted(model: Any, sample: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt
     return fitted
 
 
-def _fix_sizes(model: Any, sample: Mapping[str, npt.NDArray[Any]]) -> None:
-    for entry in model.graph.input:
-        if entry.name in sample:
-            for dimension, size in zip(entry.type.tensor_type.shape.dim, sample[entry.name].shape, strict=True):
-                dimension.dim_value = size
+def _fix_inputs(model: Any, sample: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Inputs have the sizes of the sample. Those with a value in the file, as old models list them, are constants."""
+    inputs = [entry for entry in model.graph.input if entry.name in sample]
+    for entry in inputs:
+        for dimension, size in zip(entry.type.tensor_type.shape.dim, sample[entry.name].shape, strict=True):
+            dimension.dim_value = size
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    model.ir_version = max(model.ir_version, CONSTANTS_ARE_NO_INPUTS)
     for entry in model.graph.output:
         entry.type.tensor_type.ClearField("shape")  # it follows from the inputs
     del model.graph.value_info[:]
+
+
+def _with_integer_relu(model: Any) -> Any:
+    """The model in an operator set whose RELU takes integers, or as it is if `onnx` cannot convert it."""
+    from onnx.version_converter import ConvertError, convert_version
+
+    if all(entry.version >= FIRST_OPSET for entry in model.opset_import if entry.domain in ("", "ai.onnx")):
+        return model
+    try:
+        return convert_version(model, FIRST_OPSET)
+    except (ConvertError, RuntimeError):
+        return model
 
 
 def _reader(samples: Samples) -> Any:

@@ -193,7 +193,8 @@ def record(workload: Workload) -> ScheduleRecord:
 
 
 def float_network(folder: Path) -> Path:
-    """A convolution with its normalisation, and two layers; RELU behind the first two. The number of images is open."""
+    """A convolution with its normalisation, and two layers; RELU behind the first two. The number of images is open.
+    The file is of an old version of ONNX, whose constants are inputs too, and whose RELU takes no integers."""
     generator = np.random.default_rng(5)
     constants = {
         "w": generator.standard_normal((8, 5, 3, 3)),
@@ -214,12 +215,15 @@ def float_network(folder: Path) -> Path:
     graph = helper.make_graph(
         nodes,
         "float",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *IMAGE[1:]])],
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *IMAGE[1:]]),
+            *(helper.make_tensor_value_info(n, TensorProto.FLOAT, array.shape) for n, array in constants.items()),
+        ],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 3])],
         [numpy_helper.from_array(array.astype(np.float32), name) for name, array in constants.items()],
     )
     path = folder / "float.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=3), path)
     return path
 
 
