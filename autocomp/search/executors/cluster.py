@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import signal
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NoAnswer  # its own class before Python 3.11
+from threading import Thread
 from typing import Any
 
 from autocomp.errors import ConfigError
@@ -28,11 +30,22 @@ class DaskExecutor:
     @classmethod
     def at(cls, address: str) -> DaskExecutor:
         """The cluster whose scheduler listens at HOST:PORT. Raises ConfigError if none answers."""
+        make, client = _distributed().Client, Future[Any]()
+
+        def connect() -> None:
+            try:
+                client.set_result(make(f"tcp://{address}", timeout=CONNECT_SECONDS))
+            except Exception as error:
+                client.set_exception(error)
+
+        # Dask's own time limit does not hold where another service listens, such as the scheduler's page for browsers.
+        Thread(target=connect, daemon=True).start()
         try:
-            return cls(_distributed().Client(f"tcp://{address}", timeout=CONNECT_SECONDS))
-        except (OSError, TimeoutError) as error:
+            return cls(client.result(CONNECT_SECONDS + 1))
+        except (OSError, TimeoutError, NoAnswer) as error:
             raise ConfigError(
-                f"no Dask scheduler answers at {address}", hint="start one with: dask scheduler --port 8786"
+                f"no Dask scheduler answers at {address}",
+                hint="dask scheduler --port 8786 starts one, and prints its address",
             ) from error
 
     @classmethod
