@@ -86,8 +86,8 @@ def compare_with_rtl(
         )
     else:
         for reason, count in not_replayed(cases).items():
-            console.print(f"not replayed: {count}: {reason}", markup=False, soft_wrap=True)
-        console.print(summary(compared), markup=False, soft_wrap=True)
+            console.print(f"not replayed: {count}: {reason}", markup=False)
+        console.print(summary(compared), markup=False)
         if deadline.over:
             console.print(f"stopped after {programs.seconds:g} seconds", markup=False)
         if different:

@@ -96,7 +96,10 @@ def print_draft(outcome: Draft, out: Path, searched: Searched | None, plain: boo
     for moved in checked.moved:
         say(f"to settle: {moved.name} is unknown, {moved.low} to {moved.high}; ask the machine's makers, or measure it")
     if not checked.faults:
-        say(f"written to {out}; read it against the manual, then: autocomp search gemm.yaml --target simulator:{out}")
+        say(
+            f"written to {out}; read it against the manual, then: autocomp search gemm.yaml --target simulator:{out}",
+            whole=True,
+        )
 
 
 def _print_moved(console: Console, of: str, figures: Sequence[Moved]) -> None:

@@ -43,9 +43,15 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """A line for people. Control characters in it are shown, not sent: parts of it may be somebody else's."""
-    click.echo(printable(text), err=err)
+def say(text: str, *, err: bool = False, whole: bool = False) -> None:
+    """A line for people. Control characters in it are shown, not sent: parts of it may be somebody else's. On a
+    terminal it wraps between words, unless it ends with a command to copy and is kept `whole`."""
+    stream, shown = sys.stderr if err else sys.stdout, printable(text)
+    if stream.isatty() and not whole:
+        from autocomp.report.terminal import plain_width, wrapped
+
+        shown = "\n".join(wrapped(shown, plain_width(stream)))
+    click.echo(shown, err=err)
 
 
 def show_content(text: str) -> None:

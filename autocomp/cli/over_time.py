@@ -39,7 +39,6 @@ def print_shape(console: Console, shape: OverTime | None, evaluation: Evaluation
             f"Units and memories over time are not drawn for {_commands(evaluation):,} commands, which are more than "
             f"{MOST_DRAWN:,}; `autocomp profile` draws any number.",
             markup=False,
-            soft_wrap=True,
         )
 
 

@@ -93,7 +93,7 @@ def search_and_report(
             print_shape(console, shape_of(text, request.workload, request.target, evaluation), evaluation)
         if confirmed:
             console.print(confirmation_table(confirmed))
-            console.print(conclusion(confirmed), markup=False, soft_wrap=True)
+            console.print(conclusion(confirmed), markup=False)
         print_paths(console, folder.best_kernel, folder.path, schedule, _findable(request.workload))
         if useless is not None:
             say(f"error: {useless}\nhint: read what was said: autocomp report {folder.path}", err=True)
@@ -150,7 +150,11 @@ def _continued(folders: Sequence[RunFolder], kernel: Path | None, view: RunView,
     """Name the best kernel so far, and the command that continues."""
     if kernel is not None:
         say(f"best kernel so far, {amount_text(view.best)} {view.objective.unit}: {kernel}", err=True)
-    say(f"{why}continue with: autocomp resume {shlex.join(str(folder.path) for folder in folders)}", err=True)
+    say(
+        f"{why}continue with: autocomp resume {shlex.join(str(folder.path) for folder in folders)}",
+        err=True,
+        whole=True,
+    )
 
 
 def document(
@@ -218,4 +222,5 @@ def _findable(workload: Workload) -> str:
     path = Path(workload.path) if workload.path else None
     if path is None or path.parent == data_dir("workloads"):
         return workload.name
-    return str(path)
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

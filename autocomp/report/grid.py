@@ -1,8 +1,8 @@
 """Tables that stay readable at any width: figures and names are printed whole, everything else gives way.
 
 A row is one line of columns. A column that finds no room goes below its row, under its heading. Where figures find
-none, the first name gets a line of its own above its row. Text wraps between words only. Without box drawing, the same
-lines serve a terminal, a pipe and a bug report.
+none, the first name gets a line of its own above its row. Text and lines of source wrap between words only. Without box
+drawing, the same lines serve a terminal, a pipe and a bug report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FEWEST_WORDS = 28  # characters of a column of text beside others
 
 @dataclass(frozen=True)
 class Column:
-    """Figures and names are never cut; text wraps between words, lines of source do not."""
+    """Figures and names are never cut; text wraps between words, and so do lines of source below their row."""
 
     heading: str
     kind: Kind
@@ -129,7 +129,9 @@ class Grid:
                 continue
             column = self._columns[number]
             if column.kind == "source":
-                yield " " * INDENT + row[number].strip()
+                first, *rest = wrapped(row[number].strip(), width - GAP, " " * INDENT)
+                yield first
+                yield from (" " * GAP + line for line in rest)
             else:
                 label = f"{column.heading}: " if column.heading else ""
                 yield from wrapped(f"{label}{row[number]}", width, " " * INDENT)

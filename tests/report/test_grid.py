@@ -30,11 +30,12 @@ def test_everything_stands_in_one_line_where_there_is_room() -> None:
     )
 
 
-def test_source_goes_below_its_row_first() -> None:
+def test_source_goes_below_its_row_first_and_wraps_between_words() -> None:
     assert shown(example(), 70)[-2:] == [
         "   6  kernels/best.c  waits for the bus and for the bank",
         "      mvin(A, 0, 16, 16);",
     ]
+    assert shown(example(), 24)[-2:] == ["      mvin(A, 0, 16,", "        16);"]
 
 
 def test_text_wraps_between_words_and_then_goes_below() -> None:
@@ -100,10 +101,9 @@ def test_no_figure_or_name_is_cut_at_any_width(kinds: list[object], width: int, 
     lines = shown(grid, width)
     text = "\n".join(lines)
     for column, cell in zip(columns, cells, strict=True):
-        for part in cell.split() if column.kind == "words" else [cell]:
+        for part in cell.split() if column.kind in ("words", "source") else [cell]:
             assert part in text
-    sources = [cell for column, cell in zip(columns, cells, strict=True) if column.kind == "source"]
-    assert all(len(line) <= width or any(source in line for source in sources) for line in lines)
+    assert all(len(line) <= width for line in lines)
 
 
 @pytest.mark.parametrize("drawn", "┃│━─┏└")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from autocomp.cli.options import say
 from autocomp.printable import printable
 from autocomp.report.terminal import PlainConsole, make_console, wrapped
 
@@ -51,6 +53,18 @@ def test_the_consoles_of_commands_are_such() -> None:
     stream = io.StringIO()
     make_console(stream).print("[red]\x1b[31m:bomb:")
     assert stream.getvalue() == "[red]\\x1b[31m:bomb:\n"
+
+
+def test_a_line_for_people_wraps_on_a_terminal_between_words_but_a_command_stays_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "16")
+    line = "continue with: autocomp resume runs/1"
+    say(line)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    say(line)
+    say(line, whole=True)
+    assert capsys.readouterr().out == f"{line}\ncontinue with:\nautocomp resume\nruns/1\n{line}\n"
 
 
 @given(st.text())

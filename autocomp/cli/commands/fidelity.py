@@ -88,7 +88,7 @@ def fidelity(
     if correlation is not None:
         console.print(f"Spearman rank correlation over the GEMM schedules: {correlation:.4f}")
     for reason, count in not_replayed(cases).items():
-        console.print(f"not replayed: {count}: {reason}", markup=False, soft_wrap=True)
+        console.print(f"not replayed: {count}: {reason}", markup=False)
     return None
 
 

@@ -111,4 +111,7 @@ def suggest(
     )
     for option in suggestions.options:
         say(f"{option.id}: {option.title}")
-    say(f"written to {out}; when you agree with them: autocomp search ... --menu {request.menu.name} --menu {out}")
+    say(
+        f"written to {out}; when you agree with them: autocomp search ... --menu {request.menu.name} --menu {out}",
+        whole=True,
+    )

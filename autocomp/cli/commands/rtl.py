@@ -49,10 +49,10 @@ def build(
         print_json({"accelerator": machine.full_name, **_document(model), "bus_bytes": interface.bus_bytes})
         return
     made = f"made in {model.seconds:.0f} s" if model.fresh else "taken from the cache"
-    console.print(f"{_described(model)}; {made} with {model.verilator}", markup=False, soft_wrap=True)
+    console.print(f"{_described(model)}; {made} with {model.verilator}", markup=False)
     master = interface.roles["a_valid"].removesuffix("_a_valid")
     words = ", ".join(f"{name} on {port}" for name, port in interface.words.items())
-    console.print(f"TileLink {master}, {8 * interface.bus_bytes} bits; commands: {words}", markup=False, soft_wrap=True)
+    console.print(f"TileLink {master}, {8 * interface.bus_bytes} bits; commands: {words}", markup=False)
     console.print(f"it is now the RTL model of {machine.full_name}: autocomp run KERNEL --evaluator rtl", markup=False)
 
 
@@ -69,7 +69,7 @@ def list_(as_json: bool, plain: bool) -> None:
         return
     console = make_console(sys.stdout, plain)
     for name, model in built.items():
-        console.print(f"{name}: {_described(model)}", markup=False, soft_wrap=True)
+        console.print(f"{name}: {_described(model)}", markup=False)
     if not built:
         console.print("no RTL models; autocomp rtl build makes one")
 

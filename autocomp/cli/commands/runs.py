@@ -111,7 +111,7 @@ def track(folders: tuple[Path, ...], tracker: str, output: Path, as_json: bool, 
         print_json([{"run": run, "show": command} for run, command in shown.items()])
         return
     for run, command in shown.items():
-        say(f"{run} is in {tracker}; see it with: {command}")
+        say(f"{run} is in {tracker}; see it with: {command}", whole=True)
 
 
 def _summary(path: Path) -> RunSummary | None:

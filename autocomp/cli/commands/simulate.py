@@ -67,7 +67,7 @@ def simulate(
     console = make_console(sys.stdout, plain)
     console.print(f"{text.command_count:,} commands on {machine.full_name}: {timing.cycles:,} cycles")
     if len(timing.segment_cycles) > 1:
-        console.print("between fences: " + ", ".join(f"{cycles:,}" for cycles in timing.segment_cycles), soft_wrap=True)
+        console.print("between fences: " + ", ".join(f"{cycles:,}" for cycles in timing.segment_cycles))
     console.print(causes_by_part(Evidence(parts=units), "cycles"))
     for note in timing.notes:
         console.print(f"note: {note}", markup=False)
