@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa.main_memory import longest_latency, seen_by
-from autocomp.targets.simulator.isa.timing import ARRAYS, unit_number
+from autocomp.targets.simulator.isa.timing import ARRAYS, Settings, unit_number
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import (
     Cutting,
@@ -120,12 +120,17 @@ class CostModel:
 
     def turnover(self, rows: float) -> float:
         """The fewest cycles from one product of some rows to the next: the array's pool has room for few at a time."""
-        parts = self.leaves.product.adding or self.leaves.product.starting
-        unit = unit_settings(self.leaves.accelerator, parts[-1].instruction)
+        parts, unit = self.leaves.product.adding or self.leaves.product.starting, self._array
         if unit.get("kind") not in ARRAYS or unit.get("instant"):
             return 0.0
         held = IN_POOL + unit_number(unit, "latency") + 2 * max(rows, unit_number(unit, "min_rows"))
         return held / max(1, unit_number(unit, "entries") // len(parts))
+
+    @cached_property
+    def _array(self) -> Settings:
+        """The settings of the unit that multiplies."""
+        parts = self.leaves.product.adding or self.leaves.product.starting
+        return unit_settings(self.leaves.accelerator, parts[-1].instruction)
 
     @cached_property
     def handshake(self) -> float:
@@ -139,7 +144,9 @@ class CostModel:
         return 0.0
 
     def waiting(self, grid: Grid) -> float:
-        """Cycles in which products wait for banks that moves, or other operands, access."""
+        """Cycles in which products wait for banks that moves, or other operands, access; arrays alone do."""
+        if self._array.get("kind") not in ARRAYS:
+            return 0.0
         buffers = self.leaves.buffers(grid)
         accelerator = self.leaves.accelerator
         return remember(self, "bank conflicts", tuple(buffers.values()), lambda: waiting(accelerator, buffers))

@@ -64,17 +64,7 @@ class Pipeline:
             )
             if nest.started:
                 loop += nest.coordinates(f"step + {grid.steps_of_result}", THEN, grid.outer)
-        loop += self._guarded("step > 0", nest.ordered("product", "load"))
-        for operand in OPERANDS:
-            if operand not in self._schedule.ahead:
-                loop += self._on_time(operand)
-        if nest.started and not self._beside:
-            loop += self._guarded(self._first_of_result(), nest.all_starts(NOW, phases["result"]))
-        on_time = set(OPERANDS) - self._schedule.ahead or (nest.started and not self._beside)
-        loop += self._guarded("1" if on_time else "step > 0", nest.ordered("load", "product"))
-        if self._grid.defers:
-            order = [*nest.ordered("product", "store"), *([] if nest.started else nest.ordered("store", "product"))]
-            loop += self._guarded(f"step > 0 && {self._first_of_result()}", order)
+        loop += self._in_order(phases)
         before = self._guarded("step == 0", self._first_uses()) if steps > 1 else self._first_uses()
         if self._leads:
             lines.append("int led = 0;")
@@ -118,6 +108,30 @@ class Pipeline:
                 "}",
             ]
         return lines
+
+    def _in_order(self, phases: Mapping[str, str]) -> Lines:
+        """What orders units at the head of a step, and the moves there. Units signal before they wait, so that none
+        waits for another that could have gone on: but loads on time wait for the products before them, and products for
+        these."""
+        nest = self._nest
+        freed, loaded = nest.ordered("product", "load"), nest.ordered("load", "product")
+        moves = [(nest.first_visit(o, NOW), self._on_time(o)) for o in OPERANDS if o not in self._schedule.ahead]
+        if nest.started and not self._beside:
+            starts = nest.all_starts(NOW, phases["result"])
+            moves.append((self._first_of_result(), self._guarded(self._first_of_result(), starts)))
+        on_time = [*self._guarded("step > 0", freed), *(line for _, lines in moves for line in lines), *loaded]
+        ahead = self._guarded("step > 0", _at_once(freed, loaded))
+        if not moves:
+            lines = ahead
+        elif not freed or any(condition == "1" for condition, _ in moves):
+            lines = on_time
+        else:
+            some = " || ".join(f"({condition})" for condition, _ in moves)
+            lines = [f"if ({some}) {{", *on_time, "} else {", *ahead, "}"]
+        if not self._grid.defers:
+            return lines
+        stored = _at_once(nest.ordered("product", "store"), [] if nest.started else nest.ordered("store", "product"))
+        return [*lines, *self._guarded(f"step > 0 && {self._first_of_result()}", stored)]
 
     @staticmethod
     def _guarded(condition: str, lines: Lines) -> Lines:
@@ -271,3 +285,9 @@ class Pipeline:
         read = rows * reading_cycles(unit_settings(leaves.accelerator, leaves.store.instruction))
         computed = grid.image * prod(grid.tiles[d] for d in grid.computation.reduction)
         return min(round(tiles * read / computed), tiles)
+
+
+def _at_once(*orders: Lines) -> Lines:
+    """Pairs of a signal and a wait side by side: all signals, then all waits, each once."""
+    signals, waits = ([line for order in orders for line in order[half::2] if line] for half in (0, 1))
+    return list(dict.fromkeys([*signals, *waits]))
