@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import NotApplicable, analyse, applied, transformation
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.scheduling.choose import ranked
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.workload import Workload, parse
 
@@ -162,11 +164,13 @@ def test_convolutions_of_whole_tiles_are_scheduled(given: Mapping[str, Any], sha
 
 
 def test_blocks_lie_in_the_larger_buffer_and_tiles_move_on_from_there() -> None:
-    """Operands come from memory once for each block of results, and reach the small buffers for each product."""
+    """Operands come from memory once for each block of results. Of two depths of four by four tiles, each reaches the
+    small buffers once for all products that read it."""
     workload = gemm(BUFFERED, 64, 64, 64)
     accelerator = isa.load("buffered", workload.overrides, [Path(__file__).parent])
     text = starting_kernel(workload, accelerator)
-    raised = raised_of(analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants))
+    facts = analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants)
+    raised = raised_of(facts)
     assert isinstance(raised.leaves, Tasks)
     assert {name: room.memory for name, room in raised.leaves.rooms.items() if name.startswith(("left", "right"))} == {
         "left": "l1",
@@ -174,8 +178,12 @@ def test_blocks_lie_in_the_larger_buffer_and_tiles_move_on_from_there() -> None:
         "right": "l1",
         "rightnear": "l0b",
     }
-    found = [kernel.print_kernel(raised.lowered(item.schedule)) for item in ranked(raised.model)[:4]]
-    assert min(cycles(workload, accelerator, each) for each in found) < 0.5 * cycles(workload, accelerator, text)
+    schedule = {"tile": {"i": 16}, "block": {"i": 4, "j": 4, "k": 2}, "inner": ["k", "j", "i"]}
+    found = applied(transformation("schedule"), facts, schedule).given
+    commands = commands_of(found, accelerator, workload.constants)
+    counts = Counter(commands.forms[form].name for form in commands.form.tolist())
+    assert (counts["mmad"], counts["load_a"], counts["load_b"]) == (32, 8, 8)
+    assert cycles(workload, accelerator, kernel.print_kernel(found)) < 0.5 * cycles(workload, accelerator, text)
 
 
 @pytest.mark.parametrize("width", [{}, {"left": 1}])

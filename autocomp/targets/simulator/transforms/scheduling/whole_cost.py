@@ -83,18 +83,39 @@ class WholeCostModel(CostModel):
         extents = {**grid.schedule.tile, self.computation.row: rows}
         used: dict[str | None, float] = {}
         for operand, commands in self.leaves.near.items():
-            again = prod(grid.block[d] for d in grid.idle(operand))
             for command in commands:
                 unit = command.instruction.unit
-                used[unit] = used.get(unit, 0.0) + self._cycles(command, extents) / again
+                used[unit] = used.get(unit, 0.0) + self._cycles(command, extents) / self._uses(operand, grid)
         product = super().tile(grid, rows, kept) + self._said(grid, extents) + used.pop(self._unit, 0.0)
-        return max(product, self._waiting(grid, extents), *used.values())
+        held = (self._held(operand, grid, extents, product) for operand in self.leaves.near)
+        return max(product, self._waiting(grid, extents), *held, *used.values())
+
+    def _uses(self, operand: str, grid: Grid) -> int:
+        """Products for each move of a tile to where they read it."""
+        return prod(grid.block[d] for d in self.leaves.held_near(operand, grid) if d not in grid.dims(operand))
+
+    def _held(self, operand: str, grid: Grid, extents: Mapping[str, int], product: float) -> float:
+        """Cycles for each product where the places that products read are filled anew when all that read them before
+        are complete."""
+        if Order(self.leaves.accelerator).is_needed:
+            return 0.0
+        tiles = prod(grid.block[d] for d in self.leaves.dims_near(operand, grid))
+        relays = [relay for relay in self.leaves.relays if relay.startswith(operand)]
+        if not relays:
+            return 0.0
+        sets = min(self.leaves.places(relay, grid) for relay in relays) // tiles
+        products = prod(grid.block[d] for d in self.leaves.held_near(operand, grid))
+        sizes = self._sizes(extents)
+        latency = self._stated(self.leaves.product, sizes, "latency")
+        for command in self.leaves.near[operand]:
+            latency += self._cycles(command, extents) + self._stated(command, sizes, "latency")
+        return (product + latency / products) / max(1, sets)
 
     def _said(self, grid: Grid, extents: Mapping[str, int]) -> float:
         """Cycles for each product in which the array does nothing, as it says that it is done with a tile."""
         if not self.leaves.near or not Order(self.leaves.accelerator).is_needed:
             return 0.0
-        again = min(prod(grid.block[d] for d in grid.idle(operand)) for operand in self.leaves.near)
+        again = min(self._uses(operand, grid) for operand in self.leaves.near)
         return self._stated(self.leaves.product, self._sizes(extents), "latency") / again
 
     def _waiting(self, grid: Grid, extents: Mapping[str, int]) -> float:

@@ -110,9 +110,9 @@ class Pipeline:
         return lines
 
     def _in_order(self, phases: Mapping[str, str]) -> Lines:
-        """What orders units at the head of a step, and the moves there. Units signal before they wait, so that none
-        waits for another that could have gone on: but loads on time wait for the products before them, and products for
-        these."""
+        """The order between units at the head of a step, and the moves there. Units signal before they wait, so that
+        none waits for another that could have gone on. Loads on time are the exception: they wait for the products
+        before them, and products for these."""
         nest = self._nest
         freed, loaded = nest.ordered("product", "load"), nest.ordered("load", "product")
         moves = [(nest.first_visit(o, NOW), self._on_time(o)) for o in OPERANDS if o not in self._schedule.ahead]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
@@ -22,6 +23,7 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 ROW = "row"  # in an expression: the first row of a tile
 FIRST = ""  # instead of a dimension: the first product of each result
 FRESH = "fresh"  # instead of a dimension: the first product with a tile that a queue brought
+_ON_WAY = 4  # tiles on their way through a further memory, one at a time
 
 
 @dataclass(frozen=True)
@@ -212,6 +214,56 @@ class Tasks:
     def queued(self) -> tuple[str, ...]:
         """Operands that come through a queue: each product takes the next tile."""
         return tuple(operand for operand in self.loads if not self.rooms[operand].addressed)
+
+    @cached_property
+    def relays(self) -> tuple[str, ...]:
+        """Further buffers whose rows operands name: queues and registers take tiles as they come."""
+        main = (*self.loads, "result")
+        return tuple(name for name, room in self.rooms.items() if name not in main and room.addressed)
+
+    def room(self, relay: str, grid: Grid) -> int:
+        """Tiles that the memory of a further buffer has room for, of each operand that passes it; few beside panels."""
+        memory = self.rooms[relay].memory
+        if any(self.rooms[name].memory == memory for name in (*self.loads, "result")):
+            return _ON_WAY
+        rows = sum(self.rows(other, grid) for other in self.relays if self.rooms[other].memory == memory)
+        return self.accelerator.memory(memory).rows // rows
+
+    def held_near(self, operand: str, grid: Grid) -> tuple[str, ...]:
+        """The innermost loops inside a block in which the further buffers of an operand hold all tiles that products
+        read, from the inside outwards. Where programs order units, they hold one tile at a time."""
+        dims = grid.dims(operand)
+        relays = [name for name in self.relays if name.startswith(operand)]
+        if not relays or not self.accelerator.settings.get("hazards.tracked", 1):
+            return grid.idle(operand)
+        room, tiles = min(self.room(relay, grid) for relay in relays), 1
+        held: list[str] = []
+        for dim in grid.inside_of(()):
+            tiles *= grid.block[dim] if dim in dims else 1
+            if tiles > room:
+                break
+            held.append(dim)
+        while held and held[-1] in dims:
+            held.pop()
+        return tuple(held)
+
+    def dims_near(self, operand: str, grid: Grid) -> tuple[str, ...]:
+        """The dimensions of the tiles that near buffers hold before others come, outermost first."""
+        held = self.held_near(operand, grid) if self.near.get(operand) else ()
+        return tuple(dim for dim in reversed(held) if dim in grid.dims(operand))
+
+    def places(self, relay: str, grid: Grid) -> int:
+        """Tiles that a further buffer has places for: those that it holds, twice where there is room. Of one at a time
+        an even number, as even and odd ones take turns."""
+        owner, room = self.owner(relay), max(1, self.room(relay, grid))
+        held = prod(grid.block[dim] for dim in self.dims_near(owner, grid))
+        if held > 1:
+            return held * min(2, room // held)
+        tiles = prod(grid.tiles[dim] for dim in grid.dims(owner))
+        places = _ON_WAY if tiles >= _ON_WAY else min(2, tiles)
+        while places > room:
+            places //= 2
+        return places
 
     def suits(self, grid: Grid) -> bool:
         """True if no tile from a queue is used again once another one was."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -210,19 +210,19 @@ class WholeNest(WholePlaces):
     @property
     def _passing(self) -> tuple[str, ...]:
         """The buffers that results pass on their way out, of several places each."""
-        relays = (relay for relay in self._relays if self.leaves.owner(relay) == "result")
+        relays = (relay for relay in self.leaves.relays if self.leaves.owner(relay) == "result")
         return tuple(relay for relay in relays if self._buffers()[relay].places > 1)
 
     @property
     def _places_to_pass(self) -> int:
         """Tiles of results that may be on their way out at a time."""
-        relays = [self._buffers()[relay].places for relay in self._relays if self.leaves.owner(relay) == "result"]
+        relays = [self._buffers()[relay].places for relay in self.leaves.relays if self.leaves.owner(relay) == "result"]
         depth = int(self.leaves.accelerator.settings.get("semaphores.depth", 0))
         return min([*relays, *([depth] if depth else [])], default=0)
 
     def _emptied(self) -> tuple[Lines, Lines]:
         """The call that says that a tile of results is stored, and the one that waits for it."""
-        if not any(self.leaves.owner(relay) == "result" for relay in self._relays):
+        if not any(self.leaves.owner(relay) == "result" for relay in self.leaves.relays):
             return [], []
         pair = self._order.between(self.leaves.store.instruction.unit, self.leaves.finish[0].instruction.unit)
         return pair[:1], pair[1:]
@@ -253,17 +253,18 @@ class WholeNest(WholePlaces):
         moves: Lines = []
         for operand in self._moving:
             unit: str | None = None
-            lines = [f"{counter(operand)}++;"]
+            lines: Lines = []
             for command in near[operand]:
                 lines += [*self._order.between(unit, command.instruction.unit), *self._do(command, tile, at, phases)]
                 unit = command.instruction.unit
-            moves += self._guarded(operand, lines)
-        if not moves:
-            return []
+            moves += self._guarded(self._counted(operand), [f"{counter(operand)}++;"])
+            moves += self._guarded(self._moved(operand), lines)
+        if not moves or not self._order.is_needed:
+            return moves
         ready = [line for unit in self._near_units(-1) for line in self._order.between(unit, own)]
         signals, waits = self._complete()
         before, after = (waits, signals) if self._in_turn else ([*signals, *waits], [])
-        return self._guarded(self._moving[0], [*before, *moves, *ready, *after])
+        return self._guarded(self._moved(self._moving[0]), [*before, *moves, *ready, *after])
 
     def _complete(self) -> tuple[Lines, Lines]:
         """The calls that say that products are complete, and those that wait for it before tiles move on."""
@@ -285,13 +286,23 @@ class WholeNest(WholePlaces):
     @property
     def _in_turn(self) -> bool:
         """True if tiles move on by one command each, to several places in turn."""
-        buffers = [relay for relay in self._relays if self.leaves.owner(relay) != "result"]
+        buffers = [relay for relay in self.leaves.relays if self.leaves.owner(relay) != "result"]
         return len(buffers) == len(self._moving) > 0 and all(len(self._places[buffer]) > 1 for buffer in buffers)
 
-    def _guarded(self, operand: str, lines: Lines) -> Lines:
-        """Lines in front of the first product of those one after another that use the same tile."""
-        idle = " && ".join(f"{dim} == 0" for dim in self.grid.idle(operand))
-        return [f"if ({idle}) {{", *lines, "}"] if idle else lines
+    def _moved(self, operand: str) -> Sequence[str]:
+        """The loops at whose first iterations a tile moves on, of those in which it stays there."""
+        held = self.leaves.held_near(operand, self.grid)
+        return tuple(dim for dim in held if dim not in self.grid.dims(operand))
+
+    def _counted(self, operand: str) -> Sequence[str]:
+        """The loops at whose first iterations other tiles move on than before."""
+        return (*self._moved(operand), *self.leaves.dims_near(operand, self.grid))
+
+    @staticmethod
+    def _guarded(dims: Sequence[str], lines: Lines) -> Lines:
+        """Lines for the first iterations of some loops alone."""
+        first = " && ".join(f"{dim} == 0" for dim in dims)
+        return [f"if ({first}) {{", *lines, "}"] if first else lines
 
     def ordered(self, first: str, later: str) -> Lines:
         leaves = self.leaves

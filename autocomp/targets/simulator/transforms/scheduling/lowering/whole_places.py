@@ -14,7 +14,6 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Task
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
-_RELAYS = 4  # tiles on their way through a further memory, at most
 PIECE = "piece"  # among the coordinates of a tile: that of the piece in it
 
 
@@ -38,12 +37,6 @@ class WholePlaces(Nest):
             raise NotApplicable("the rows of a whole tile are those of one step")
         if not self.leaves.suits(self.grid):
             raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
-
-    @property
-    def _relays(self) -> tuple[str, ...]:
-        """Further buffers whose rows operands name: queues and registers take tiles as they come."""
-        rooms = self.leaves.rooms
-        return tuple(name for name in rooms if name not in (*OPERANDS, "result") and rooms[name].addressed)
 
     # --- local memory
 
@@ -114,34 +107,25 @@ class WholePlaces(Nest):
             places = prod(self.grid.blocks[d] for d in self._slots(operand)) * self.grid.phases(operand)
             rows = self.grid.held(operand) * self._pitch(operand)
             buffers[operand] = Buffer(rooms[operand].memory, rows, places)
-        for relay in self._relays:
-            tiles = prod(self.grid.tiles[d] for d in self.grid.dims(self.leaves.owner(relay)))
-            places = _RELAYS if tiles >= _RELAYS else min(2, tiles)  # even and odd ones are equally many
-            while places > max(1, self._room(relay)):
-                places //= 2
-            buffers[relay] = Buffer(rooms[relay].memory, self._pitch(relay), places)
+        for relay in self.leaves.relays:
+            buffers[relay] = Buffer(rooms[relay].memory, self._pitch(relay), self.leaves.places(relay, self.grid))
         return buffers
 
-    def _room(self, relay: str) -> int:
-        """Tiles that a memory has room for, of each operand that passes it."""
-        rooms = self.leaves.rooms
-        memory = rooms[relay].memory
-        panels = any(rooms[operand].memory == memory for operand in (*OPERANDS, "result"))
-        rows = sum(self._pitch(other) for other in self._relays if rooms[other].memory == memory)
-        return _RELAYS if panels else self.leaves.accelerator.memory(memory).rows // rows
-
     def _row_of(self, buffer: str, tile: Mapping[str, str], at: str, phase: str) -> str:
-        if buffer not in self._relays:
+        if buffer not in self.leaves.relays:
             return self._row(buffer, tile, at, phase)
         first, *others = self._places[buffer]
         if not others:
             return str(first)
-        number = counter(self.leaves.owner(buffer))
+        owner, known = self.leaves.owner(buffer), self._buffers()[buffer]
+        number = counter(owner)
+        for dim in self.leaves.dims_near(owner, self.grid):
+            number = f"({number}) * {self.grid.block[dim]} + ({tile.get(dim, '0')})"
         least, apart = min(first, others[0]), abs(others[0] - first)
-        known = self._buffers()[buffer]
-        odd = f"{number} % 2"
+        place = f"({number}) % {known.places}"
+        odd = f"{place} % 2"
         row = f"{least} + {odd} * {apart}" if others[0] > first else f"{least} + (1 - {odd}) * {apart}"
-        return f"{row} + {number} % {known.places} / 2 * {known.rows}" if known.places > 2 else row
+        return f"{row} + {place} / 2 * {known.rows}" if known.places > 2 else row
 
     def _rows_in_use(self, buffer: str) -> Iterator[int]:
         """The first row of each tile that a buffer has room for."""
