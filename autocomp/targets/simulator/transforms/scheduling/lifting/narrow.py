@@ -22,8 +22,8 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Tou
 
 @dataclass(frozen=True)
 class _Cut:
-    """A load of several tiles as loads of one: the number of these, the operand that says how much is loaded with its
-    value for all but the last one and for that, and what places grow by from one to the next, by operand."""
+    """A load of several tiles as `count` loads of one. `operand` says how much is loaded: its `usual` value, and that of
+    the `last` load. `steps`: by operand, the growth of places from one load to the next."""
 
     count: int
     operand: str
@@ -141,6 +141,6 @@ def _cut_up(commands: Commands, cuts: Mapping[int, _Cut]) -> Commands:
 
 
 def _one(form: Form, parameter: m.Parameter) -> int:
-    """What a place grows by from a local row to the next, or from a byte in DRAM."""
+    """The growth of an operand from a local row to the next, or from a byte in DRAM."""
     space = form.space(parameter.name) if parameter.kind == "address" else None
     return 1 if space is None else 1 << space.field(space.row_field)[1]
