@@ -22,8 +22,8 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Tou
 
 @dataclass(frozen=True)
 class _Cut:
-    """A load of several tiles as `count` loads of one. `operand` says how much is loaded: its `usual` value, and that of
-    the `last` load. `steps`: by operand, the growth of places from one load to the next."""
+    """A load of several tiles as `count` loads of one. `operand` says how much is loaded: its `usual` value, and that
+    of the `last` load. `steps`: by operand, the growth of places from one load to the next."""
 
     count: int
     operand: str
