@@ -34,6 +34,18 @@ def remembered(function: Callable[[Owner], Result]) -> Callable[[Owner], Result]
     return recall
 
 
+def remembered_with(
+    keeper: Callable[[Owner], Owner],
+) -> Callable[[Callable[[Owner], Result]], Callable[[Owner], Result]]:
+    """The same where several objects have equal results: these are computed of the object that is their `keeper`."""
+
+    def decorate(function: Callable[[Owner], Result]) -> Callable[[Owner], Result]:
+        recall = remembered(function)
+        return wraps(function)(lambda owner: recall(keeper(owner)))
+
+    return decorate
+
+
 def remember(owner: object, name: str, given: Hashable, compute: Callable[[], Result]) -> Result:
     """The same for a function that depends on more than the object: what else is `given` tells its results apart."""
     memory = owner.__dict__.setdefault(name, {})

@@ -7,6 +7,7 @@ import pytest
 from autocomp.errors import AutocompError
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.conditions import usual_conditions, with_parameters, with_settings
+from autocomp.targets.simulator.isa.derived.contractions import contractions
 
 MACHINE = isa.load("gemmini")
 
@@ -42,3 +43,10 @@ def test_parameters_change_what_follows_from_them_and_keep_the_other_overrides()
 def test_parameters_that_the_description_does_not_allow_are_refused(parameters: dict[str, int]) -> None:
     with pytest.raises(AutocompError):
         with_parameters(MACHINE, parameters)
+
+
+def test_machines_of_other_settings_share_what_follows_from_semantics() -> None:
+    assert all(contractions(other) is contractions(MACHINE) for other in usual_conditions(MACHINE).values())
+    (unit, *_) = MACHINE.units
+    other = with_settings(MACHINE, {f"{unit.name}.kind": "serial"})
+    assert contractions(other) is not contractions(MACHINE)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from autocomp.errors import ConfigError
 from autocomp.remember import remembered
 from autocomp.targets.simulator import isa
-from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.isa.model import Accelerator, with_semantics
 
 LATENCIES = (0.5, 3.0)  # of the memory, as multiples of what the description says
 
@@ -50,7 +50,9 @@ def with_settings(accelerator: Accelerator, settings: Mapping[str, int]) -> Acce
     if changed == accelerator:
         return accelerator
     identity = json.dumps([accelerator.digest, sorted(settings.items())])
-    return replace(changed, digest=hashlib.sha256(identity.encode()).hexdigest())
+    new = replace(changed, digest=hashlib.sha256(identity.encode()).hexdigest())
+    alike = not any(name.endswith(".kind") for name in settings)
+    return with_semantics(new, accelerator) if alike else new
 
 
 def with_parameters(accelerator: Accelerator, parameters: Mapping[str, int | float]) -> Accelerator:

@@ -288,3 +288,18 @@ class Accelerator:
     def local_memories(self) -> tuple[Memory, ...]:
         """Local memories, views left out."""
         return tuple(m for m in self.memories if m.kind == "local" and not m.shown)
+
+
+def semantics(accelerator: Accelerator) -> Accelerator:
+    """The machine that keeps what follows from semantics, for itself and those that differ in settings alone."""
+    keeper: Accelerator = accelerator.__dict__.get(_KEEPER, accelerator)
+    return keeper
+
+
+def with_semantics(new: Accelerator, given: Accelerator) -> Accelerator:
+    """The new machine, whose semantics and kinds of units are those of a given one: both share what follows."""
+    new.__dict__[_KEEPER] = semantics(given)
+    return new
+
+
+_KEEPER = f"{__name__}.semantics"

@@ -12,13 +12,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autocomp.remember import remembered
+from autocomp.remember import remembered, remembered_with
 from autocomp.targets.simulator.isa.algebra import children, names_in
 from autocomp.targets.simulator.isa.derived.analysis import Analysis
 from autocomp.targets.simulator.isa.derived.ranges import FALSE, Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
-from autocomp.targets.simulator.isa.model import Accelerator, Instruction
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES
 from autocomp.targets.simulator.isa.tree import Binary, Call, Conditional, Expression, Number, Sum
 from autocomp.targets.simulator.isa.walk import has_element
@@ -47,7 +47,7 @@ class Contraction:
     stated: bool = False
 
 
-@remembered
+@remembered_with(semantics)
 def contractions(accelerator: Accelerator) -> tuple[Contraction, ...]:
     """Every instruction that multiplies elements of memories with each other and sums."""
     roles = instruction_roles(accelerator)
@@ -60,7 +60,7 @@ def contraction_tile(accelerator: Accelerator) -> Tile | None:
     return next((c.tile for c in contractions(accelerator) if c.tile is not None), None)
 
 
-@remembered
+@remembered_with(semantics)
 def peak(accelerator: Accelerator) -> int:
     """Multiply-accumulates a cycle at full use; 0 without a contraction, or where nothing limits one.
 
@@ -79,7 +79,7 @@ def peak(accelerator: Accelerator) -> int:
     return sum(fastest.values())
 
 
-@remembered
+@remembered_with(semantics)
 def multipliers(accelerator: Accelerator) -> frozenset[str | None]:
     """The units whose products may be part of a contraction."""
     return frozenset(i.unit for i in _beside_moves(accelerator) if _multiplies(accelerator, i))

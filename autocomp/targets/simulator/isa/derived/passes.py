@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from autocomp.remember import remembered
+from autocomp.remember import remembered_with
 from autocomp.targets.simulator.isa.algebra import walk
 from autocomp.targets.simulator.isa.derived.contractions import busy_points, contractions, products_of
 from autocomp.targets.simulator.isa.derived.ranges import FALSE, Ranges, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
-from autocomp.targets.simulator.isa.model import Accelerator, Instruction
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.tree import Call, Conditional, Element, Expression, Number
 from autocomp.targets.simulator.isa.walk import adds_product
 
@@ -30,7 +30,7 @@ class Passes:
     limit: float = 0.0
 
 
-@remembered
+@remembered_with(semantics)
 def passes(accelerator: Accelerator) -> Passes:
     """The passes that every kernel needs at least; 0 where another unit may do them, or their time is not known."""
     units = {contraction.unit for contraction in contractions(accelerator)}

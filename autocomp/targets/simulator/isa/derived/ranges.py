@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from autocomp.remember import remembered
-from autocomp.targets.simulator.isa.model import Accelerator, Instruction
+from autocomp.remember import remembered_with
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Assign,
@@ -99,7 +99,7 @@ def _operands(instruction: Instruction) -> Mapping[str, Range]:
     }
 
 
-@remembered
+@remembered_with(semantics)
 def latched(accelerator: Accelerator) -> Mapping[tuple[str, str], Range]:
     """The values that instructions give to state fields, with the initial ones."""
     values = {

@@ -21,7 +21,7 @@ from autocomp.targets.simulator.isa.derived.affine import (
     interval,
     is_fixed,
 )
-from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory, semantics
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Assign,
@@ -186,10 +186,12 @@ class Write:
 def writes(accelerator: Accelerator, instruction: Instruction) -> tuple[Write, ...]:
     """All assignments of an instruction of a machine to elements of memories, registers and tensors."""
 
-    def derived() -> tuple[Write, ...]:
-        return tuple(_writes(accelerator, instruction.body, _Context()))
+    keeper = semantics(accelerator)
 
-    return remember(accelerator, f"{__name__}.writes", instruction.name, derived)
+    def derived() -> tuple[Write, ...]:
+        return tuple(_writes(keeper, instruction.body, _Context()))
+
+    return remember(keeper, f"{__name__}.writes", instruction.name, derived)
 
 
 def _write(statement: Assign, target: Element, context: _Context) -> Write:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from autocomp.remember import remembered
+from autocomp.remember import remembered_with
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.analysis import Analysis, Kind
 from autocomp.targets.simulator.isa.tree import Name, Number
@@ -54,7 +54,7 @@ class CallRole:
         return self.arguments.index(word) if word in self.arguments else None
 
 
-@remembered
+@remembered_with(m.semantics)
 def instruction_roles(accelerator: m.Accelerator) -> Mapping[str, Role]:
     """The role of every instruction, by name."""
     analyses = {i.name: Analysis(accelerator, i) for i in accelerator.instructions}
