@@ -6,7 +6,7 @@ An atom is a C expression, a value in a register, or a part of a loop's variable
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from typing_extensions import Self
@@ -29,17 +29,17 @@ class Linear(Generic[AtomT]):
         for atom, coefficient in other.terms:
             coefficients[atom] = coefficients.get(atom, 0) + coefficient
         terms = tuple(self._arranged({atom: number for atom, number in coefficients.items() if number}))
-        return replace(self, constant=self.constant + other.constant, terms=terms)
+        return type(self)(self.constant + other.constant, terms)
 
     def __sub__(self, other: Self) -> Self:
         return self + other.times(-1)
 
     def plus(self, number: int) -> Self:
-        return replace(self, constant=self.constant + number)
+        return type(self)(self.constant + number, self.terms)
 
     def times(self, factor: int) -> Self:
         terms = tuple((atom, factor * coefficient) for atom, coefficient in self.terms) if factor else ()
-        return replace(self, constant=factor * self.constant, terms=terms)
+        return type(self)(factor * self.constant, terms)
 
     @property
     def is_constant(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from autocomp.errors import KernelError, NotApplicable
-from autocomp.remember import remember
+from autocomp.remember import Recent
 from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.evaluate.objectives import measured
@@ -27,6 +27,7 @@ _LARGE = 0.125  # share of elements of the whole range: most results stay below 
 _SMALL = 2
 _MAX_BYTES = 1 << 29  # of memory of one run: four million commands; only the judge runs a kernel of more
 _TOLERANCE = 1e-3  # of floats: sums may be in another order, and then rounded to a narrower type
+_LAST = Recent[SimulationResult | None](64)  # runs: a parent's children are mostly those of its siblings
 
 
 def check(before: Facts, after: Facts) -> None:
@@ -68,9 +69,11 @@ def _equal(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _run(facts: Facts) -> SimulationResult | None:
     """One run of a kernel on data that depend on the names and shapes of its tensors alone; None if it does not
-    compile."""
+    compile. Many parents are offered the same kernels, which are run once."""
     kernel = facts.written
-    return remember(kernel, "run for legality", facts.accelerator.digest, lambda: _executed(kernel, facts))
+    tensors = tuple(parameter.name for parameter in kernel.entry.parameters)
+    given = facts.digest, tensors, facts.accelerator.digest, frozenset(facts.constants.items())
+    return _LAST.of(given, lambda: _executed(kernel, facts))
 
 
 def _executed(kernel: ast.Kernel, facts: Facts) -> SimulationResult | None:

@@ -4,13 +4,22 @@ allow, loops of one iteration and constants of one use gone.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 
+from autocomp.remember import remember
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.syntax.affine import Interval, Ranges, affine, interval, literal, truth
 from autocomp.targets.simulator.transforms.syntax.arithmetic import simplify
-from autocomp.targets.simulator.transforms.syntax.rewrite import assigned, blocks, substitute, walk, with_blocks
+from autocomp.targets.simulator.transforms.syntax.rewrite import (
+    assigned,
+    blocks,
+    names,
+    substitute,
+    with_blocks,
+    with_statements,
+)
 
 Statements = tuple[ast.Statement, ...]
 
@@ -41,7 +50,7 @@ def _declaration(
     (declarator,) = statement.declarators
     if declarator.initializer is None:
         return statement
-    value = simplify(substitute(declarator.initializer, known), scope)
+    value = _folded(declarator.initializer, known, scope)
     scope.pop(declarator.name, None)
     known.pop(declarator.name, None)
     if statement.const and declarator.name not in changing:
@@ -54,6 +63,17 @@ def _declaration(
     return replace(statement, declarators=(replace(declarator, initializer=value),))
 
 
+def _folded(node: ast.Expression, known: Mapping[str, ast.Expression], scope: Ranges) -> ast.Expression:
+    """The expression with what is known put in, as short as the bounds of variables allow."""
+    own = names(node)
+    values = {name: known[name] for name in own if name in known}
+    if not values:
+        return simplify(node, scope)
+    used = own.difference(values).union(*map(names, values.values()))
+    given = frozenset(values.items()), frozenset((name, scope[name]) for name in used if name in scope)
+    return remember(node, "folded", given, lambda: simplify(substitute(node, values), scope))
+
+
 def _is_short(value: ast.Expression) -> bool:
     """True if an expression says as much as a name for it."""
     if isinstance(value, ast.IntLiteral | ast.Name):
@@ -64,7 +84,7 @@ def _is_short(value: ast.Expression) -> bool:
 
 def _statement(statement: ast.Statement, scope: Ranges, known: Mapping[str, ast.Expression]) -> Statements:
     if isinstance(statement, ast.ExpressionStatement):
-        return (replace(statement, expression=simplify(substitute(statement.expression, known), scope)),)
+        return (replace(statement, expression=_folded(statement.expression, known, scope)),)
     if isinstance(statement, ast.If):
         return _if(statement, scope, known)
     if isinstance(statement, ast.For):
@@ -76,7 +96,7 @@ def _statement(statement: ast.Statement, scope: Ranges, known: Mapping[str, ast.
 
 
 def _if(statement: ast.If, scope: Ranges, known: Mapping[str, ast.Expression]) -> Statements:
-    condition = simplify(substitute(statement.condition, known), scope)
+    condition = _folded(statement.condition, known, scope)
     verdict = truth(interval(condition, scope) or (0, 1))
     other = statement.otherwise.statements if statement.otherwise is not None else ()
     if verdict is not None:
@@ -94,13 +114,13 @@ def _for(statement: ast.For, scope: Ranges, known: Mapping[str, ast.Expression])
         inner = replace(
             statement,
             initial=None if statement.initial is None else substitute(statement.initial, known),
-            condition=None if statement.condition is None else simplify(substitute(statement.condition, known), scope),
-            step=None if statement.step is None else simplify(substitute(statement.step, known), scope),
+            condition=None if statement.condition is None else _folded(statement.condition, known, scope),
+            step=None if statement.step is None else _folded(statement.step, known, scope),
             body=ast.Block(_block(statement.body.statements, scope, known)),
         )
         return (inner,)
     name, bound, by = counted
-    count = simplify(substitute(bound, known), scope)
+    count = _folded(bound, known, scope)
     most = interval(count, scope)
     inside = {key: value for key, value in known.items() if key != name}
     if most is not None and most[1] <= by and most[0] >= 1:
@@ -135,42 +155,20 @@ def _counter(statement: ast.For) -> tuple[str, ast.Expression, int] | None:
 
 
 def _unused(given: Statements) -> Statements:
-    """The statements without variables that nothing reads."""
+    """The statements without the declarations of variables that nothing names."""
     while True:
-        read = _read(given)
-        kept = _without(given, read)
-        if kept == given:
+        named = frozenset[str]().union(*map(names, given))
+        kept = _without(given, named)
+        if kept is given:
             return given
         given = kept
 
 
-def _read(given: Statements) -> frozenset[str]:
-    """The variables that are read, other than to change themselves."""
-    names: set[str] = set()
-    for statement in given:
-        for node in walk(statement):
-            if isinstance(node, ast.ExpressionStatement) and _changed_by(node) is not None:
-                continue
-            if isinstance(node, ast.Name):
-                names.add(node.name)
-    return frozenset(names)
-
-
-def _changed_by(node: ast.ExpressionStatement) -> str | None:
-    change = node.expression
-    if isinstance(change, ast.Increment | ast.Assignment) and isinstance(change.target, ast.Name):
-        return change.target.name
-    return None
-
-
-def _without(given: Statements, read: frozenset[str]) -> Statements:
-    result: list[ast.Statement] = []
-    for statement in given:
-        if isinstance(statement, ast.Declaration) and not any(d.name in read for d in statement.declarators):
-            continue
-        if isinstance(statement, ast.ExpressionStatement):
-            name = _changed_by(statement)
-            if name is not None and name not in read:
-                continue
-        result.append(with_blocks(statement, tuple(ast.Block(_without(b.statements, read)) for b in blocks(statement))))
-    return tuple(result)
+def _without(given: Statements, named: frozenset[str]) -> Statements:
+    """The statements without declarations of other variables than `named`, the same tuple if all stay."""
+    kept = tuple(
+        with_blocks(s, tuple(with_statements(b, _without(b.statements, named)) for b in blocks(s)))
+        for s in given
+        if not isinstance(s, ast.Declaration) or any(d.name in named for d in s.declarators)
+    )
+    return given if len(kept) == len(given) and all(map(operator.is_, kept, given)) else kept
