@@ -213,35 +213,47 @@ def test_what_the_host_adds_up_for_nobody_else_grows_in_place() -> None:
     assert any("y[0][0] =" in line for line in seen)
 
 
-def test_what_the_host_adds_to_a_result_through_arrays_of_its_own_is_loaded_first() -> None:
-    body = "config_st(4); static float s[4][1], t[4][1], r[4][1]; mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4); %s"
-    body += PRODUCT.replace("0x80000000", "0xc0000000") + " mvout(r[0], 0x80000000, 1, 4); fence();"
-    body += "negate_matrix(r, s, 4, 1); negate_matrix(d, t, 4, 1); %s add_matrix(s, t, y, 4, 1);"
+def test_what_the_host_adds_to_results_through_arrays_of_its_own_is_loaded_first() -> None:
+    body = "config_st(4); static float p[4][1], q[4][1], s[4][1], t[4][1], v[4][1];"
+    body += f"mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4); {PRODUCT} mvout(p[0], 0x80000000, 1, 4);"
+    body += f"{OTHER} mvout(q[0], 0x80000008, 1, 4); mvin2(x[0], 0xc0000010, 1, 4); fence();"
+    body += "negate_matrix(p, s, 4, 1); negate_matrix(d, t, 4, 1); {} add_matrix(s, t, v, 4, 1);"
+    body += "for (int i = 0; i < 4; i++) y[i][0] = v[i][0] - q[i][0];"
     head = HEAD.replace(") {", ", float d[4][1]) {")
 
-    def found(*parts: str) -> list[str]:
-        facts = analyse(kernel.parse(f"{head} {SETTINGS} {body % parts} }}"), machine(MACHINE))
+    def found(between: str) -> list[str]:
+        facts = analyse(kernel.parse(f"{head} {SETTINGS} {body.replace('{}', between)} }}"), machine(MACHINE))
         return lines(facts, "write_out", "own_rows", "add_in_place")
 
-    assert [line for line in found(PRODUCT, "") if "mv" in line or "=" in line] == [
+    assert [line for line in found("") if "mv" in line or "=" in line] == [
         "mvin(&A[0][0], 0, 4, 4);",
         "mvin2(&x[0][0], 4, 1, 4);",
-        "mvin2(&d[0][0], 0x80000000, 1, 4);",
-        "mvout(&y[0][0], 0x80000000, 1, 4);",
+        "mvin2(&d[0][0], 0x80000008, 1, 4);",
+        "mvout(&y[0][0], 0x80000008, 1, 4);",
+        "mvin2(&x[0][0], 0xc0000010, 1, 4);",
     ]
-    assert any("add_matrix" in line for line in found(PRODUCT, "d[0][0] = 1.0f;"))
+    assert any("- q[0][0]" in line for line in found("d[0][0] = 1.0f;"))
 
 
-def test_what_is_added_to_a_result_that_was_loaded_again_is_added_where_it_lies() -> None:
-    body = f"config_st(4); static float t[4][1]; mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4); {PRODUCT}"
-    body += "mvout(t, 0x80000000, 1, 4); fence(); mvin2(t, 0x80000008, 1, 4);"
+@pytest.mark.parametrize(("scale", "load"), [("1.0f", "mvin2(x[0], 4, 1, 4);"), ("-1.0f", "config_ld(4, -1.0f")])
+def test_what_is_added_to_a_result_that_was_loaded_again_is_added_where_it_lies(scale: str, load: str) -> None:
+    body = (
+        f"config_st(4); config_ld(4, {scale}, 4, 2); static float t[4][1]; mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4);"
+    )
+    body += f"{PRODUCT} mvout(t, 0x80000000, 1, 4); fence(); mvin3(t, 0x80000008, 1, 4);"
     body += OTHER.replace("0x80000008", "0xc0000008") + " mvout(y[0], 0x80000008, 1, 4); %s fence();"
-    steps = ("write_out", "keep_results", "drop_unused")
-    kept = lines(facts_of(body % ""), *steps)
-    assert not any("t[" in line for line in kept)
-    assert "mvout(&y[0][0], 0x80000000, 1, 4);" in kept
-    needed = lines(facts_of(body % "mvout(A[4], 0x80000000, 1, 4);"), *steps)
-    assert any("mvin2(&t[0][0]" in line for line in needed)
+
+    def found(between: str) -> list[str]:
+        facts = facts_of(body % between)
+        for name in ("write_out", "keep_results", "drop_unused"):
+            facts = with_best(facts, name)
+        return [line.strip() for line in kernel.print_kernel(facts.given).splitlines()]
+
+    kept = found("")
+    assert not any("(t, " in line for line in kept)
+    assert "mvout(y[0], 0x80000000, 1, 4);" in kept
+    assert any(line.startswith(load) for line in kept)
+    assert "mvin3(t, 0x80000008, 1, 4);" in found("mvout(A[4], 0x80000000, 1, 4);")
 
 
 def test_what_is_overwritten_unread_is_not_stored() -> None:

@@ -37,7 +37,7 @@ class AddInPlace(Transformation):
     uses = ("contraction", "store")
     after = ("negate_on_store",)
     guidance = """
-    Where the host adds two stored results, let the second one accumulate on top of the first, and store the sum. Where
+    Where the host adds stored results, let the later ones accumulate on top of the first, and store the sum. Where
     it adds elements of a tensor to a result, load these first and let the result accumulate on top. For a difference,
     load an operand of one of the two with a scale of -1.
     It pays when the host touches every element of results after a fence (Fence, Host).
@@ -57,44 +57,57 @@ class AddInPlace(Transformation):
         return [Proposal({"tensors": names}, f"the host does not add up {', '.join(names)}", gain)] if names else []
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`tensors` (default: all) whose elements the host computes as sums or differences of two that were stored for
-        that alone, or of one and an element that nothing writes. The elements of the earlier store, or those of the
-        tensor, are added to those of the later one, which moves to the result."""
+        """`tensors` (default: all) whose elements the host computes as sums or differences of some that were stored for
+        that alone, and perhaps of one that nothing writes. The elements of earlier stores, and those of the tensor, are
+        added to those of the last one, which moves to the result."""
         wanted = names_of(parameters, "tensors")
         program = composed(program_of(facts))
         edit = Edit(program)
         for first, last, sums in _groups(program):
             if not wanted or sums[0].result[0][1:] in wanted:
-                for pair in _pairs(program, first, last, sums):
-                    _join(edit, pair)
+                for one in _sums(program, first, last, sums):
+                    _join(edit, one)
                 edit.gone.update(range(first, last))
         if not edit.gone:
-            raise NotApplicable("the host adds up no two results that were stored for that alone")
+            raise NotApplicable("the host adds up no results that were stored for that alone")
         return edit.kernel()
 
 
 @dataclass(frozen=True)
-class _Pair:
-    """Two summands of the host's, times signs: those of a store, and before them those of an `earlier` store, `shift`
-    rows away, or elements of the tensor `loaded`, `distance` bytes after those of the store. The sums are `offset`
-    bytes after those of the store, in `tensor`."""
+class _Stored:
+    """Elements that a store moved out, times a sign; `shift` rows before those of the last store that is added up."""
 
-    earlier: int | None
-    later: int
-    signs: tuple[float, float]
+    store: int
+    sign: float
     shift: int
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """Elements of a tensor that nothing writes, times a sign; `distance` bytes after those of the last store."""
+
+    tensor: str
+    sign: float
+    distance: int
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """Elements that the host adds up: those of stores, in order, and perhaps of a tensor. The sums are `offset` bytes
+    after those of the last store, in `tensor`."""
+
+    stored: tuple[_Stored, ...]
+    loaded: _Loaded | None
     tensor: str
     offset: int
-    loaded: str = ""
-    distance: int = 0
 
 
 def _groups(program: Program) -> list[tuple[int, int, list[Computed]]]:
-    """Stretches of steps in which the host adds up pairs of elements: their first step and the one after their last."""
+    """Stretches of steps in which the host adds up elements: their first step and the one after their last."""
     groups: list[tuple[int, int, list[Computed]]] = []
     for number, step in enumerate(program.steps):
         sums = list(computed(step))
-        if not sums or any(len(element.terms) != 2 for element in sums):
+        if not sums or any(len(element.terms) < 2 for element in sums):
             continue
         if groups and groups[-1][1] == number and groups[-1][2][0].result[0] == sums[0].result[0]:
             groups[-1] = (groups[-1][0], number + 1, [*groups[-1][2], *sums])
@@ -103,47 +116,46 @@ def _groups(program: Program) -> list[tuple[int, int, list[Computed]]]:
     return groups
 
 
-def _pairs(program: Program, first: int, last: int, sums: Sequence[Computed]) -> list[_Pair]:
-    """The pairs of stores that a stretch of sums adds up."""
-    pairs: dict[_Pair, None] = {}  # in order
+def _sums(program: Program, first: int, last: int, computed_there: Sequence[Computed]) -> list[_Sum]:
+    """The sums of stores that a stretch of the host's sums comes to."""
+    sums: dict[_Sum, None] = {}  # in order
     covered: dict[int, set[Byte]] = {}
-    for element in sums:
+    for element in computed_there:
         found = [(origins(program, first, [term.element]), term) for term in element.terms]
         stored = sorted(((places[0], term) for places, term in found if places), key=lambda entry: entry[0].store)
         loaded = [term for places, term in found if not places]
-        pairs[_pair(program, first, element, stored, loaded)] = None
+        if not stored or len(loaded) > 1:
+            raise NotApplicable("the host adds up elements that no store moved out")
+        sums[_sum(program, first, element, stored, loaded)] = None
         for origin, part in stored:
             name, byte = part.element
             covered.setdefault(origin.store, set()).update((name, byte + n) for n in range(element.size))
-    used = [s for pair in pairs for s in (pair.earlier, pair.later) if s is not None]
+    used = [part.store for one in sums for part in one.stored]
     if len(set(used)) != len(used):
         raise NotApplicable("the elements of one store are added to those of several")
     for store, cells in covered.items():
         if cells != touched(program.steps[store]):
             raise NotApplicable("a store moves more elements than the host adds up")
-    _used_for_that_alone(program, first, last, sums, covered)
-    return list(pairs)
+    _used_for_that_alone(program, first, last, computed_there, covered)
+    return list(sums)
 
 
-def _pair(
+def _sum(
     program: Program, first: int, element: Computed, stored: Sequence[tuple[Origin, Term]], loaded: Sequence[Term]
-) -> _Pair:
-    """The pair of a sum's summands: those that were stored, the earlier one first, and those that were not."""
-    if not stored:
-        raise NotApplicable("the host adds up elements that no store moved out")
-    two, other = stored[-1]
-    name, offset = element.result[0][1:], element.result[1] - other.element[1]
-    if loaded:
-        (memory, byte), size = loaded[0].element, element.size
-        written = (a for step in program.steps[:first] for a in step.dram(write=True) if a.memory == memory)
-        if any(start < byte + size and byte < end for access in written for _, start, end in access.spans):
-            raise NotApplicable("the host adds elements that no single store moved out")
-        signs, distance = (loaded[0].sign, other.sign), byte - other.element[1]
-        return _Pair(None, two.store, signs, 0, name, offset, memory[1:], distance)
-    one, term = stored[0]
-    if one.column != two.column or one.store == two.store:
+) -> _Sum:
+    """The sum that an element is one of: of stores in order, and of a term that none of them moved out."""
+    origin, term = stored[-1]
+    if any(other.column != origin.column for other, _ in stored):
         raise NotApplicable("the elements that the host adds up do not lie alike in local memory")
-    return _Pair(one.store, two.store, (term.sign, other.sign), two.row - one.row, name, offset)
+    parts = tuple(_Stored(other.store, part.sign, origin.row - other.row) for other, part in stored)
+    brought = None
+    for part in loaded:
+        memory, byte = part.element
+        written = (a for step in program.steps[:first] for a in step.dram(write=True) if a.memory == memory)
+        if any(start < byte + element.size and byte < end for access in written for _, start, end in access.spans):
+            raise NotApplicable("the host adds elements that no single store moved out")
+        brought = _Loaded(memory[1:], part.sign, byte - term.element[1])
+    return _Sum(parts, brought, element.result[0][1:], element.result[1] - term.element[1])
 
 
 def _used_for_that_alone(
@@ -163,50 +175,54 @@ def _used_for_that_alone(
         raise NotApplicable("what the host adds up is read later on")
 
 
-def _join(edit: Edit, pair: _Pair) -> None:
-    """Lets one value grow from the writers of two, or from what a load brings."""
+def _join(edit: Edit, one: _Sum) -> None:
+    """Lets one value grow from the writers of all, and from what a load brings."""
     program = edit.program
-    (late,) = program.steps[pair.later].local(write=False)
-    kept = edit.value_of(pair.later, late)
-    if len(kept.readers) != 1:
+    values = [edit.value_of(part.store, *program.steps[part.store].local(write=False)) for part in one.stored]
+    last, kept = one.stored[-1], values[-1]
+    alike = all(len(value.readers) == 1 and value.rows == kept.rows for value in values)
+    if not alike or any(value is other for n, value in enumerate(values) for other in values[:n]):
         raise NotApplicable("results that are added up share rows with others: give values rows of their own first")
-    scales = [1.0 if n is None else program.steps[n].factor for n in (pair.earlier, pair.later)]
-    if None in scales or 0.0 in scales:
-        raise NotApplicable("a store does not move its rows out as they are, or scaled")
-    ratio = (pair.signs[0] * (scales[0] or 0)) / (pair.signs[1] * (scales[1] or 1))
-    starting = _only_start(kept)
-    if pair.earlier is None:
-        _load_first(edit, pair, kept, ratio)
-    else:
-        (early,) = program.steps[pair.earlier].local(write=False)
-        given = edit.value_of(pair.earlier, early)
-        if given is kept or len(given.readers) != 1 or given.rows != kept.rows:
-            raise NotApplicable("results that are added up share rows with others: give values rows of their own first")
-        between = program.steps[given.first : kept.first]
-        if any(a.meets(kept.uses[0][1]) for step in between for a in step.accesses):
-            raise NotApplicable("the rows of the sum are in use before: give values rows of their own first")
+    starts = sorted((_only_start(value) for value in values), key=lambda start: start[0])
+    between = program.steps[starts[0][0] : kept.first]
+    if any(access.meets(kept.uses[0][1]) for step in between for access in step.accesses):
+        raise NotApplicable("the rows of the sum are in use before: give values rows of their own first")
+    scale = last.sign * _factor(program, last.store)
+    for part, value in zip(one.stored[:-1], values, strict=False):
+        ratio = part.sign * _factor(program, part.store) / scale
         if ratio != 1.0:
-            edit.scale_value(given, ratio)
-        for number, access in given.writers:
-            edit.point(number, access, kept.memory, pair.shift)
-        starting = starting if given.first < kept.first else _only_start(given)
-        edit.gone.add(pair.earlier)
-    edit.add_to(*starting)
-    if pair.signs[1] != 1.0:
-        edit.scales[pair.later] = pair.signs[1]
-    (written,) = program.steps[pair.later].dram(write=True)
-    edit.targets[pair.later] = (pair.tensor, written.spans[0][1] + pair.offset)
+            edit.scale_value(value, ratio)
+        for number, access in value.writers:
+            edit.point(number, access, kept.memory, part.shift)
+        edit.gone.add(part.store)
+    if one.loaded is not None:
+        _load_before(edit, starts[0][0], last.store, one.loaded, one.loaded.sign / scale)
+    for start in starts if one.loaded is not None else starts[1:]:
+        edit.add_to(*start)
+    if last.sign != 1.0:
+        edit.scales[last.store] = last.sign
+    (written,) = program.steps[last.store].dram(write=True)
+    edit.targets[last.store] = (one.tensor, written.spans[0][1] + one.offset)
 
 
-def _load_first(edit: Edit, pair: _Pair, kept: Value, factor: float) -> None:
-    """Inserts a load of elements, times a factor, into the rows of a value before its first write."""
-    store = edit.program.steps[pair.later]
-    (written,), (read,) = store.dram(write=True), store.local(write=False)
-    step = load_like(edit.program, written, read, pair.loaded, pair.distance)
-    settings = step.settings if factor == 1.0 else tuple(scaled(edit.program.facts, s, factor) for s in step.settings)
-    if not kept.first:
+def _factor(program: Program, store: int) -> float:
+    """The factor, not 0, that a store multiplies by."""
+    factor = program.steps[store].factor
+    if not factor:
+        raise NotApplicable("a store does not move its rows out as they are, or scaled")
+    return factor
+
+
+def _load_before(edit: Edit, start: int, store: int, loaded: _Loaded, factor: float) -> None:
+    """Inserts a load of elements, times a factor, into the rows that a store reads, before a step."""
+    step = edit.program.steps[store]
+    (written,), (read,) = step.dram(write=True), step.local(write=False)
+    load = load_like(edit.program, written, read, loaded.tensor, loaded.distance)
+    if factor != 1.0:
+        load = replace(load, settings=tuple(scaled(edit.program.facts, s, factor) for s in load.settings))
+    if not start:
         raise NotApplicable("no load is before the result")
-    edit.behind.setdefault(kept.first - 1, []).append(replace(step, settings=settings))
+    edit.behind.setdefault(start - 1, []).append(load)
 
 
 def _only_start(value: Value) -> tuple[int, Access]:

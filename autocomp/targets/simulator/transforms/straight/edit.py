@@ -145,7 +145,8 @@ class Edit:
                 settings = tuple(exchanged.get(setting, setting) for setting in settings)
             if number not in self.gone:
                 steps[number] = replace(step, settings=settings)
-            steps.update({-1 - len(steps): inserted for inserted in self.behind.get(number, ())})
+            for inserted in self.behind.get(number, ()):
+                steps[-1 - len(steps)] = inserted
         return steps
 
     def _configurations(self) -> Iterator[Mapping[ast.Call, ast.Call]]:

@@ -73,15 +73,14 @@ class KeepResults(Transformation):
             if source is None or (len(value.writers) > 1 and not _may_grow(program, value, source)):
                 continue
             shift = source.shift + grown.get(source.value, 0)
-            if len(value.writers) > 1:
-                grown[value] = shift
             edit.gone.add(value.first)
             for number, access in value.uses[1:]:
                 edit.point(number, access, source.value.memory, shift)
-                if source.done.function and access.operand is not None:
-                    edit.functions[number, access.operand] = source.done.function
-                if source.done.factor != 1.0:
-                    edit.scale_product(number, source.done.factor, access)
+            if len(value.writers) > 1:
+                grown[value] = shift
+                _scale(edit, source)
+            else:
+                _apply_to_operands(edit, value, source.done)
         if not edit.gone:
             raise NotApplicable("nothing is loaded that still lies where it was stored from")
         return edit.kernel()
@@ -111,12 +110,31 @@ def _loaded(program: Program, value: Value) -> ProgramStep | None:
 
 
 def _may_grow(program: Program, value: Value, source: _Source) -> bool:
-    """True if what is added to a value can be added to the rows that it came from: in the same memory, as it is, and
-    needed for nothing else afterwards."""
+    """True if what is added to a value can be added to the rows that it came from: in the same memory, as it is or
+    scaled, and needed for nothing else afterwards."""
     memory, low, high = value.memory, value.low + source.shift, value.high + source.shift
     there = [v for v in values_of(program) if v.memory == memory and v.low <= high and low <= v.high]
     over = all(v.last < value.first or v.first > value.last for v in there)
-    return memory == source.value.memory and source.done == Change(1.0) and over
+    stored = all(program.steps[number].kind == "store" for number, _ in source.value.readers)
+    plain = not source.done.function and (source.done.factor == 1.0 or (stored and source.done.factor != 0.0))
+    return memory == source.value.memory and plain and over
+
+
+def _scale(edit: Edit, source: _Source) -> None:
+    """Lets the rows of a value hold what a load would bring. What stores move out of them stays the same."""
+    if source.done.factor != 1.0:
+        edit.scale_value(source.value, source.done.factor)
+        for number, _ in source.value.readers:
+            edit.scales[number] = edit.scales.get(number, 1.0) / source.done.factor
+
+
+def _apply_to_operands(edit: Edit, value: Value, done: Change) -> None:
+    """Lets the users of a value do to its elements what moving them out and in again did."""
+    for number, access in value.readers:
+        if done.function and access.operand is not None:
+            edit.functions[number, access.operand] = done.function
+        if done.factor != 1.0:
+            edit.scale_product(number, done.factor, access)
 
 
 def _source(edit: Edit, value: Value) -> _Source | None:
