@@ -141,6 +141,24 @@ def test_loop_counters_of_every_type_wrap_and_end_as_in_c(
     np.testing.assert_array_equal(run(text, tensors)["out"], run_as_c(text, tensors, tmp_path)["out"])
 
 
+def test_several_steps_of_a_loop_are_taken_in_their_order_as_in_c(
+    run: Callable[..., dict[str, np.ndarray]], tmp_path: Path
+) -> None:
+    heads = [
+        "i = 0, j = 9; i < 6; i++, j -= 2",
+        "j = 2, i = j; i < 40; j += i, i += j",
+        "i = 0, j = 0; i < 9; i += 2, j = i",
+    ]
+    body = "".join(
+        f"for ({head}) {{ if (j % 3 == 1) continue; for (int k = 0, m = 1; k < 3; k++, m *= 2) {{ if (k == 1) continue;"
+        f" out[{number}] = out[{number}] * 7 + i + 3 * j + m; }} }} out[{number}] += 100 * i + j;"
+        for number, head in enumerate(heads)
+    )
+    text = f"void solution(int64_t out[{len(heads)}]) {{ int i; int j; {body} }}"
+    tensors = {"out": np.zeros(len(heads), np.int64)}
+    np.testing.assert_array_equal(run(text, tensors)["out"], run_as_c(text, tensors, tmp_path)["out"])
+
+
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_host_programs_compute_what_c_computes(path: Path, run: Run, tmp_path: Path) -> None:
     text = path.read_text()

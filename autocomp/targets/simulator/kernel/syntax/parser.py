@@ -13,7 +13,7 @@ from lark import Transformer
 from autocomp.errors import KernelError, Place
 from autocomp.grammar import parser_of
 from autocomp.lalr import LalrParser, UnexpectedToken
-from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax import ast, several_steps
 from autocomp.targets.simulator.kernel.syntax.comments import attach_comments
 from autocomp.targets.simulator.kernel.syntax.globals import at_their_uses
 from autocomp.targets.simulator.kernel.syntax.lexer import (
@@ -123,7 +123,7 @@ def _unexpected(error: UnexpectedToken, text: str, source_name: str) -> KernelEr
     if shown in UNSUPPORTED:
         return KernelError(f"{shown!r} is not part of the kernel dialect", place=place)
     if shown == ",":
-        hint = "there is no comma operator: write one expression, or several statements"
+        hint = "the comma operator exists in the head of a for alone: write several statements"
     elif token.type == "TYPE" and shown.endswith("_t"):
         hint = "a word that ends in _t is a type"
     else:
@@ -258,15 +258,15 @@ class _Builder(Transformer[Any, Any]):
     def empty(self, c: list[Any]) -> None:
         return None
 
-    def for_initial(self, c: list[Any]) -> Any:
-        return c[0]
+    def expressions(self, c: list[Any]) -> list[ast.Expression]:
+        return [expression for expression in c if expression is not None]
 
     def if_(self, c: list[Any]) -> ast.If:
         otherwise = c[3] if len(c) > 3 else None
         return ast.If(c[1], _block(c[2]), otherwise and _block(otherwise), c[0].line)
 
-    def for_(self, c: list[Any]) -> ast.For:
-        return ast.For(c[1], c[2], c[3], _block(c[4]), c[0].line)
+    def for_(self, c: list[Any]) -> ast.Statement:
+        return several_steps.lowered(c[1], c[2], c[3], _block(c[4]), c[0].line)
 
     def while_(self, c: list[Any]) -> ast.While:
         return ast.While(c[1], _block(c[2]), c[0].line)

@@ -121,7 +121,7 @@ def _may_grow(program: Program, value: Value, source: _Source) -> bool:
 
 
 def _scale(edit: Edit, source: _Source) -> None:
-    """Lets the rows of a value hold what a load would bring. What stores move out of them stays the same."""
+    """Lets the rows of a value hold what a load would bring. Stores move the same out of them."""
     if source.done.factor != 1.0:
         edit.scale_value(source.value, source.done.factor)
         for number, _ in source.value.readers:
