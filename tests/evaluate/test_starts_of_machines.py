@@ -20,6 +20,7 @@ DIMS = {"N": 1, "H": 8, "W": 8, "C": 16, "K": 16, "R": 3, "S": 3}
 RAGGED = {"N": 2, "H": 9, "W": 7, "C": 20, "K": 18, "R": 3, "S": 2}
 BLOCKED = {"layout": {"weights": "R S K/16 C/16 K%16 C%16"}}
 INTERLEAVED = {"layout": {"weights": "R S C/4 K C%4"}, "result": "int32"}
+FLAGGED = str(Path(__file__).parent.parent / "transforms" / "flagged.isa")  # products read whole tiles
 PLANES = {"layout": {"inp": "N C H W"}, "dtype": "bfloat16"}
 
 
@@ -84,8 +85,9 @@ def test_a_transposed_operand_may_be_stated_as_a_layout() -> None:
         (workload("vta", "gemm", dims={"I": 9, "J": 33, "K": 20}), "pad the tensors with zeros to `J: 48, K: 32`"),
         (workload("amx", **{**INTERLEAVED, "layout": {}}), "write `layout: {weights: R S C/4 K C%4}`"),
         (workload("amx", "gemm", dims={"I": 9, "J": 9, "K": 30}, result="int32"), "to `K: 32`"),
+        (workload(FLAGGED, "gemm", dims={"I": 64, "J": 24, "K": 5}), "to `K: 8`"),
     ],
-    ids=["blocks", "whole_tiles", "interleaved", "sizes"],
+    ids=["blocks", "whole_tiles", "interleaved", "sizes", "rows_that_nothing_wrote"],
 )
 def test_a_wrong_start_says_what_to_write(found: Workload, words: str) -> None:
     target = load_target(found.target, {})

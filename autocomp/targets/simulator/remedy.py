@@ -16,10 +16,11 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.idioms import tile_of
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.workload.convolution import convolution
 from autocomp.workload.load import parse
 from autocomp.workload.model import Workload
 
-STAGES = ("check", "smoke")
+STAGES = ("check", "smoke", "discipline")
 # The operands of an operation, left and right: names, axes that stay in front, rows and columns of a tile by name.
 OPERANDS: Mapping[str, tuple[tuple[str, str, str, str], ...]] = {
     "gemm": (("B", "", "K", "J"), ("A", "", "I", "K")),
@@ -77,12 +78,19 @@ def _sizes(workload: Workload, tile: Mapping[str, int]) -> Iterator[Mapping[str,
     yield {}
     choices = [{depth: 4}, {depth: tile[depth]}, {name: size for name, size in tile.items() if name not in "IW"}, tile]
     for multiples in choices:
-        sizes = {
-            name: -(-workload.dims[name] // (by * groups.get(name, 1))) * by * groups.get(name, 1)
-            for name, by in multiples.items()
-        }
+        sizes = {name: _whole(workload, name, by * groups.get(name, 1)) for name, by in multiples.items()}
         if any(workload.dims[name] != size for name, size in sizes.items()):
             yield {name: size for name, size in sizes.items() if workload.dims[name] != size}
+
+
+def _whole(workload: Workload, name: str, by: int) -> int:
+    """The least size from the workload's on that is a multiple of a number; of pixels in a line, one whose results in a
+    line are."""
+    size = workload.dims[name]
+    if name != "W":
+        return -(-size // by) * by
+    line = convolution(workload.dims, workload.options).cols
+    return size + -line.results % by * line.stride
 
 
 def _layouts(workload: Workload, tile: Mapping[str, int]) -> tuple[list[Mapping[str, str]], list[Mapping[str, str]]]:

@@ -84,6 +84,8 @@ def _of(accelerator: Accelerator, instruction: Instruction, tile: tuple[int, int
         if factors is None or any(_local(accelerator, element) is None for element in (*factors, write.target)):
             continue
         variables = _variables(write)
+        if tile[0] == 1 and "columns" not in variables.values():  # a vector of columns, each in a local row of its own
+            variables = {name: "columns" if word == "rows" else word for name, word in variables.items()}
         left, right, sums = (_operand(accelerator, element, variables) for element in (*factors, write.target))
         yield Operands(left, right, sums, tile, ranges_of(accelerator, instruction), _fixed(write, variables))
 
