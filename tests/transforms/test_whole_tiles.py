@@ -132,6 +132,13 @@ def test_columns_that_lie_along_local_rows_may_be_fewer() -> None:
     assert text.count(", 48, 16") >= 1
 
 
+def test_tiles_of_one_line_may_be_shorter_and_then_more_fit() -> None:
+    short = {"tile": {"j": 64}, "block": {"i": 6, "j": 1, "k": 1}, "inner": ["k", "j", "i"], "ahead": ["right"]}
+    text = lowered({**RVV, "bias": "row"}, (8, 150, 5), short)
+    assert "j_block == 2 ? 22 : 64" in text
+    assert "i * 4 + 8" in text
+
+
 def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
     workload = gemm(AMX, 40, 16, 64)
     accelerator = isa.load("amx")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
@@ -111,8 +112,20 @@ class _Sizing:
 
     def _counted(self, command: Command, name: str) -> frozenset[str]:
         """The operands of a command that say how large a tile is along the dimension."""
-        moves = "left turned" if name == "left" and self._dense else name
-        return counted(self._t, command, moves, self._word, self._dim, min(self._step, self._total))
+        moves, size = "left turned" if name == "left" and self._dense else name, min(self._step, self._total)
+        found = counted(self._t, command, moves, self._word, self._dim, size)
+        every = sizes(self._t.accelerator, command.instruction)
+        alone = self._line and len(every) == 1 and all(_is_size(command, name, self._dim, size) for name in every)
+        return every if alone else found
+
+    @cached_property
+    def _line(self) -> bool:
+        """True if a tile is one line: of one element along all other dimensions."""
+        result, left = self._c.result.subscripts, self._c.operands["left"].subscripts
+        row, column, depth = (self._c.tiled[word] for word in ("row", "column", "depth"))
+        factors = {row: result[-2].factor(row), column: result[-1].factor(column)}
+        factors[depth] = max(subscript.factor(depth) for subscript in left)
+        return all(factor == 1 for dim, factor in factors.items() if dim != self._dim)
 
     # --- the same with elements
 
@@ -155,7 +168,8 @@ class _Sizing:
         def open_to(command: Command, name: str) -> Command:
             known = counted.get(name)
             operands = known if known is not None else self._counted(command, "result")
-            extent = Extent(self._dim, dense=self._dense and name in (self._side, "result"))
+            along = {self._side, "result", *(("start",) if self._word == "column" else ())}
+            extent = Extent(self._dim, dense=self._dense and name in along)
             return replace(command, operands={**command.operands, **dict.fromkeys(operands, extent)})
 
         return replace(
@@ -208,12 +222,7 @@ def counted(tasks: Tasks, command: Command, moves: str, word: str, dim: str, siz
     """The operands of a command that say how large a tile is along a dimension, of rows, columns or depth (`word`). The
     tile has `size` elements along it. `moves`: what the command moves, or product."""
     words = instruction_role(tasks.accelerator, command.instruction).parameters
-    names = set[str]()
-    for parameter in sizes(tasks.accelerator, command.instruction):
-        value = command.operands[parameter]
-        usual = value.usual if isinstance(value, Varied) and value.dim == dim else value
-        if usual == size:
-            names.add(parameter)
+    names = {p for p in sizes(tasks.accelerator, command.instruction) if _is_size(command, p, dim, size)}
     turned = _turned(tasks.store if command.piece is None else command)
     words = {p: _TURNED.get(one, one) if turned else one for p, one in words.items()}
     named = frozenset(p for p in names if _WORDS[moves].get(words[p]) == word)
@@ -221,8 +230,14 @@ def counted(tasks: Tasks, command: Command, moves: str, word: str, dim: str, siz
     return named or (unnamed if len(names) == 1 else frozenset())
 
 
+def _is_size(command: Command, parameter: str, dim: str, size: int) -> bool:
+    """True if an operand of a command is the size of a tile along a dimension."""
+    value = command.operands[parameter]
+    return (value.usual if isinstance(value, Varied) and value.dim == dim else value) == size
+
+
 def _turned(command: Command) -> bool:
-    """True if local rows lie along the bytes that follow one another in DRAM, so that columns go from row to row."""
+    """True if bytes that follow one another in DRAM go from local row to local row, each into the same column."""
     for transfer in command.given.transfers:
         sides = [transfer.target, *(moved.source for moved in transfer.moved)]
         local = next((side for side in sides if not side.pointer), None)
@@ -231,7 +246,10 @@ def _turned(command: Command) -> bool:
                 continue
             size = Number(element_bits(side.element) // 8)
             dense = [axis for axis, step in side.steps.items() if step.rows == size]
-            if any(axis in local.steps and local.steps[axis].rows != algebra.ZERO for axis in dense):
+            if any(
+                axis in local.steps and local.steps[axis].rows != algebra.ZERO and not local.steps[axis].columns
+                for axis in dense
+            ):
                 return True
     return False
 
