@@ -139,6 +139,32 @@ def test_tiles_of_one_line_may_be_shorter_and_then_more_fit() -> None:
     assert "i * 4 + 8" in text
 
 
+def test_products_from_the_last_one_on_and_loads_of_several_blocks_are_scheduled() -> None:
+    text = """void solution(int8_t A[32][48], int8_t B[2][3][16][16], int8_t C[32][32]) {
+        for (int k = 0; k < 3; k++) load_input(&A[0][16 * k], 32 * k, 32, 1, 3);
+        for (int j = 0; j < 2; j++) {
+            load_weight(&B[j][0][0][0], 0, 1, 3, 3);
+            load_signal(LOAD_TO_COMPUTE);
+            compute_depend(LOAD_TO_COMPUTE);
+            for (int k = 3; k-- > 0;) gemm_rows(0, 32 * k, k, 32, 1, k < 2);
+            alu_min(0, 32, 127);
+            alu_max(0, 32, -128);
+            compute_signal(COMPUTE_TO_STORE);
+            store_depend(COMPUTE_TO_STORE);
+            store_result(&C[0][16 * j], 0, 32, 1, 2);
+            store_signal(STORE_TO_COMPUTE);
+            compute_depend(STORE_TO_COMPUTE);
+            compute_signal(COMPUTE_TO_LOAD);
+            load_depend(COMPUTE_TO_LOAD);
+        }
+        fence();
+    }"""
+    workload, accelerator = gemm(VTA, 32, 32, 48), isa.load("vta")
+    facts = analyse(kernel.parse(text), accelerator, workload.constants)
+    found = applied(transformation("schedule"), facts, {"block": {"i": 32, "j": 1, "k": 1}})
+    assert cycles(workload, accelerator, kernel.print_kernel(found.given)) > 0
+
+
 def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
     workload = gemm(AMX, 40, 16, 64)
     accelerator = isa.load("amx")

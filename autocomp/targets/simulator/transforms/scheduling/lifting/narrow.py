@@ -11,7 +11,7 @@ from autocomp.simulator import _core
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.derived.meaning import Side, Stride, Transfer
+from autocomp.targets.simulator.isa.derived.meaning import Stride, Transfer
 from autocomp.targets.simulator.isa.tree import AddressField
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, of_trace
@@ -88,23 +88,24 @@ def _along(form: Form, transfer: Transfer, axis: str, step: Stride, rows: int) -
     places = [p for p in algebra.walk(form.evaluate(transfer.target.base)) if isinstance(p, AddressField)]
     if count < 2 or len(places) != 1 or (further is not None and further.width):
         return None
+    several = frozenset(other for other in transfer.bounds if extent(form, transfer, other) > 1)
     steps = {places[0].parameter: rows}
     steps[source.memory] = points * form.number(further.rows) if further is not None else 0
-    sides = (transfer.target, source)
     for name in sorted({name for bound in transfer.bounds[axis] for name in algebra.names_in(bound)}):
         value = int(form.operands[name])
         usual, last = (value * part // all_points for part in (points, all_points - (count - 1) * points))
         parts = [form.changed({**form.operands, name: number}) for number in (usual, last)]
         lengths = [extent(part, transfer, axis) for part in parts]
-        alike = all(_steps(part, sides) == _steps(form, sides) for part in parts)
+        alike = all(_steps(part, transfer, several) == _steps(form, transfer, several) for part in parts)
         if lengths == [points, all_points - (count - 1) * points] and alike:
             return _Cut(count, name, usual, last, steps)
     return None
 
 
-def _steps(form: Form, sides: tuple[Side, ...]) -> list[int]:
-    """The local rows, or bytes in DRAM, from point to point of all axes."""
-    return [form.number(step.rows) for side in sides for step in side.steps.values()]
+def _steps(form: Form, transfer: Transfer, several: frozenset[str]) -> list[int]:
+    """The local rows, and bytes in DRAM, from point to point of some axes."""
+    sides = (transfer.target, *(moved.source for moved in transfer.moved))
+    return [form.number(step.rows) for side in sides for axis, step in side.steps.items() if axis in several]
 
 
 def _cut_up(commands: Commands, cuts: Mapping[int, _Cut]) -> Commands:

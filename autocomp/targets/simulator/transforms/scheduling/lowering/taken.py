@@ -196,9 +196,11 @@ class _Taker:
         """Conditions that an operand may depend on: the last tile of a dimension, and of products, before that, the
         first one of a result."""
         computation = self.whole.computation
-        reduced = [coordinates[d] == 0 for d in computation.reduction if d in coordinates]
-        if reduced and role is self.whole.product:
-            yield FIRST, np.logical_and.reduce(reduced)
+        if role is self.whole.product and any(dim in coordinates for dim in computation.reduction):
+            result = np.zeros(len(role.commands), dtype=np.int64)
+            for dim in computation.parallel:
+                result = result * computation.extents[dim] + coordinates.get(dim, np.zeros_like(result))
+            yield FIRST, _first_of_each(result, role.commands)
         for dim, values in coordinates.items():
             yield dim, values == computation.extents[dim] - 1
 
@@ -304,3 +306,12 @@ def _place(form: Form, index: Expression | None) -> int | None:
 def _along_rows(index: Expression, field: AddressField) -> Expression:
     """An index with the row of an address replaced by the name `ROW`."""
     return algebra.substitute(index, lambda part: Name(ROW) if part == field else None)
+
+
+def _first_of_each(result: Column, commands: Column) -> np.ndarray:
+    """For each product: True if it is the first one of its result."""
+    order = np.argsort(commands, kind="stable")
+    _, first = np.unique(result[order], return_index=True)
+    chosen = np.zeros(len(commands), dtype=bool)
+    chosen[order[first]] = True
+    return chosen
