@@ -1,8 +1,8 @@
-"""Loads of several tiles as a load for each: how many tiles come at once is for a schedule to choose anew."""
+"""Moves of several tiles as a move for each: how many tiles go at once is for a schedule to choose anew."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,8 @@ from autocomp.simulator import _core
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
-from autocomp.targets.simulator.isa.derived.meaning import Stride, Transfer
+from autocomp.targets.simulator.isa.derived.meaning import Side, Stride, Transfer
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.tree import AddressField
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, of_trace
@@ -33,79 +34,86 @@ class _Cut:
 
 
 def narrowed(touches: Touches) -> Touches:
-    """The accesses of commands with loads of several tiles cut up, where their semantics say how. A tile is what others
-    read at one place of what a load brought."""
-    commands, rows = touches.commands, _rows_of_tiles(touches)
+    """The accesses of commands with moves of several tiles cut up, where their semantics say how. A tile is what others
+    read at one place of what a load brought, or wrote of what a store takes."""
+    commands = touches.commands
     cuts: dict[int, _Cut] = {}  # by command
-    known: dict[tuple[int, int], _Cut | None] = {}
-    for command in np.flatnonzero(rows).tolist():
-        key = int(commands.form[command]), int(rows[command])
-        if key not in known:
-            known[key] = next(_cuts(commands.forms[key[0]], key[1]), None)
-        cut = known[key]
-        if cut is not None:
-            cuts[command] = cut
+    for reads, rows in enumerate(_rows_of_tiles(touches)):
+        known: dict[tuple[int, int], _Cut | None] = {}
+        for command in np.flatnonzero(rows).tolist():
+            key = int(commands.form[command]), int(rows[command])
+            if key not in known:
+                known[key] = next(_cuts(commands.forms[key[0]], key[1], reads=bool(reads)), None)
+            cut = known[key]
+            if cut is not None:
+                cuts[command] = cut
     return Touches(_cut_up(commands, cuts)) if cuts else touches
 
 
-def _rows_of_tiles(touches: Touches) -> Column:
-    """For each command, the rows from one place to the next at which others read what it wrote; 0 for one place."""
-    rows = np.zeros(len(touches.commands), dtype=np.int64)
-    for number in range(len(touches.commands.forms)):
+def _rows_of_tiles(touches: Touches) -> tuple[Column, Column]:
+    """For each command, the rows from one place to the next at which others read what it wrote; and those at which
+    products wrote what it reads. 0 for one place."""
+    commands, roles = touches.commands, instruction_roles(touches.commands.accelerator)
+    multiplies = np.array([roles[form.name].kind == "contraction" for form in commands.forms], dtype=bool)
+    written, read = (np.zeros(len(commands), dtype=np.int64) for _ in range(2))
+    for number in range(len(commands.forms)):
+        own = commands.of(number)
         for touch in touches.local(number, write=False):
-            owner, command, offset = touches.origins(touch.accesses)
-            first = np.diff(owner, prepend=-1) != 0
-            np.gcd.at(rows, command[first], offset[first])
-    return rows
+            runs = touches.origins(touch.accesses)
+            first, summed = runs.within == 0, multiplies[commands.form[runs.command]]
+            np.gcd.at(written, runs.command[first], runs.offset[first])
+            np.gcd.at(read, own[runs.access[summed]], runs.within[summed])
+    return written, read
 
 
-def _cuts(form: Form, rows: int) -> Iterator[_Cut]:
-    """The ways to cut up a load of some form into parts of some local rows."""
+def _cuts(form: Form, rows: int, *, reads: bool) -> Iterator[_Cut]:
+    """The ways to cut up a load, or (`reads`) a store, of some form into parts of some local rows."""
     if len(form.transfers) != 1:
         return
     (transfer,) = form.transfers
-    target, sources = transfer.target, [moved.source for moved in transfer.moved]
-    if target.pointer or len(sources) != 1 or not sources[0].pointer or transfer.product is not None:
+    sources = [moved.source for moved in transfer.moved]
+    if len(sources) != 1 or transfer.product is not None or transfer.adds or transfer.windows:
         return
-    for axis, step in target.steps.items():
+    local, other = (sources[0], transfer.target) if reads else (transfer.target, sources[0])
+    if local.pointer or not other.pointer:
+        return
+    for axis, step in local.steps.items():
         try:
-            cut = _along(form, transfer, axis, step, rows)
+            cut = _along(form, transfer, (local, other), axis, step, rows)
         except NotApplicable:
             continue
         if cut is not None:
             yield cut
 
 
-def _along(form: Form, transfer: Transfer, axis: str, step: Stride, rows: int) -> _Cut | None:
-    """The way to cut up a load along an axis; None where that does not do the same."""
+def _along(form: Form, transfer: Transfer, sides: tuple[Side, Side], axis: str, step: Stride, rows: int) -> _Cut | None:
+    """The way to cut up a move between local memory and DRAM along an axis; None where that does not do the same."""
+    local, dram = sides
     apart, all_points = form.number(step.rows), extent(form, transfer, axis)
     if apart < 1 or rows % apart or (step.columns and not step.width):
         return None
     points = rows // apart * (step.width or 1)  # of a part
     count = -(-all_points // points)
-    source = transfer.moved[0].source
-    further = source.steps.get(axis)
-    places = [p for p in algebra.walk(form.evaluate(transfer.target.base)) if isinstance(p, AddressField)]
+    further = dram.steps.get(axis)
+    places = [p for p in algebra.walk(form.evaluate(local.base)) if isinstance(p, AddressField)]
     if count < 2 or len(places) != 1 or (further is not None and further.width):
         return None
-    several = frozenset(other for other in transfer.bounds if extent(form, transfer, other) > 1)
     steps = {places[0].parameter: rows}
-    steps[source.memory] = points * form.number(further.rows) if further is not None else 0
+    steps[dram.memory] = points * form.number(further.rows) if further is not None else 0
     for name in sorted({name for bound in transfer.bounds[axis] for name in algebra.names_in(bound)}):
         value = int(form.operands[name])
         usual, last = (value * part // all_points for part in (points, all_points - (count - 1) * points))
         parts = [form.changed({**form.operands, name: number}) for number in (usual, last)]
         lengths = [extent(part, transfer, axis) for part in parts]
-        alike = all(_steps(part, transfer, several) == _steps(form, transfer, several) for part in parts)
+        alike = all(_steps(part, sides) == _steps(form, sides) for part in parts)
         if lengths == [points, all_points - (count - 1) * points] and alike:
             return _Cut(count, name, usual, last, steps)
     return None
 
 
-def _steps(form: Form, transfer: Transfer, several: frozenset[str]) -> list[int]:
-    """The local rows, and bytes in DRAM, from point to point of some axes."""
-    sides = (transfer.target, *(moved.source for moved in transfer.moved))
-    return [form.number(step.rows) for side in sides for axis, step in side.steps.items() if axis in several]
+def _steps(form: Form, sides: tuple[Side, ...]) -> list[int]:
+    """The local rows, or bytes in DRAM, from point to point of all axes."""
+    return [form.number(step.rows) for side in sides for step in side.steps.values()]
 
 
 def _cut_up(commands: Commands, cuts: Mapping[int, _Cut]) -> Commands:
@@ -115,21 +123,10 @@ def _cut_up(commands: Commands, cuts: Mapping[int, _Cut]) -> Commands:
     forms = [commands.forms[number] for number in commands.form.tolist()]
     made: list[tuple[int, list[int | float], int]] = []
     for number, (form, first) in enumerate(zip(forms, commands.first.tolist(), strict=True)):
-        parameters = form.instruction.parameters
-        given = arguments[first : first + len(parameters)].tolist()
-        values = [algebra.bits_to_float(v) if p.kind == "float" else v for v, p in zip(given, parameters, strict=True)]
         cut = cuts.get(number)
-        if cut is None:
-            made.append((int(instruction[number]), values, int(lines[number])))
-            continue
-        quiet = commands.arguments[first : first + len(parameters)].tolist()
-        for part in range(cut.count):
-            operands = list(values if not part else quiet)
-            for place, parameter in enumerate(parameters):
-                if parameter.name == cut.operand:
-                    operands[place] = cut.last if part == cut.count - 1 else cut.usual
-                elif parameter.name in cut.steps:
-                    operands[place] += part * cut.steps[parameter.name] * _one(form, parameter)
+        for part in range(1 if cut is None else cut.count):
+            given = (commands.arguments if part else arguments)[first : first + len(form.instruction.parameters)]
+            operands = list(_operands(form, given.tolist(), cut, part))
             made.append((int(instruction[number]), operands, int(lines[number])))
     trace = _core.Trace(
         tables.machine,
@@ -139,6 +136,17 @@ def _cut_up(commands: Commands, cuts: Mapping[int, _Cut]) -> Commands:
         np.array([line for _, _, line in made], np.int32),
     )
     return of_trace(commands.accelerator, trace, commands.tensors)
+
+
+def _operands(form: Form, given: Sequence[int], cut: _Cut | None, part: int) -> Iterator[int | float]:
+    """The operands of a part of a command."""
+    for value, parameter in zip(given, form.instruction.parameters, strict=True):
+        if cut is not None and parameter.name == cut.operand:
+            yield cut.last if part == cut.count - 1 else cut.usual
+        elif cut is not None and parameter.name in cut.steps:
+            yield value + part * cut.steps[parameter.name] * _one(form, parameter)
+        else:
+            yield algebra.bits_to_float(value) if parameter.kind == "float" else value
 
 
 def _one(form: Form, parameter: m.Parameter) -> int:

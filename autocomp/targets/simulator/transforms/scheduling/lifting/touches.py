@@ -27,6 +27,17 @@ class Touch:
     accesses: Column
 
 
+@dataclass(frozen=True)
+class Origins:
+    """Runs of rows that one command wrote, in what accesses read: the number of the access, the command, the rows from
+    the first one that the command wrote there to the run's first one, and those from the access's first one to it."""
+
+    access: Column
+    command: Column
+    offset: Column
+    within: Column
+
+
 def _joined(given: Accesses) -> Accesses:
     """Accesses, those of one command as one where they go on from row to row: the last row of a vector may be short."""
     alike = np.ones(max(0, len(given.command) - 1), dtype=bool)
@@ -145,30 +156,30 @@ class Touches:
     def parts(self, accesses: Column) -> Column:
         """The commands that wrote what each access reads, before the command itself: one row for each access, in the
         order of the local rows, filled up with -1. Raises NotApplicable where nothing wrote some of it."""
-        owner, command, _ = self.origins(accesses)
-        return matrix(owner, command, len(accesses))
+        runs = self.origins(accesses)
+        return matrix(runs.access, runs.command, len(accesses))
 
     def newest(self, accesses: Column) -> tuple[Column, bool]:
         """The same without what is left over of older tiles, where a shorter one took their place; and True if there is
         such."""
-        owner, command, offset = self.origins(accesses)
-        left_over = (np.diff(owner, prepend=-1) == 0) & (offset > 0)
-        return matrix(owner[~left_over], command[~left_over], len(accesses)), bool(left_over.any())
+        runs = self.origins(accesses)
+        left_over = (runs.within > 0) & (runs.offset > 0)
+        return matrix(runs.access[~left_over], runs.command[~left_over], len(accesses)), bool(left_over.any())
 
-    def origins(self, accesses: Column) -> tuple[Column, Column, Column]:
-        """By run of rows that one command wrote: the number of the access, the command, and the rows from the first one
-        that this command wrote there to the first one of the run. Raises NotApplicable where nothing wrote some of
-        it."""
+    def origins(self, accesses: Column) -> Origins:
+        """Who wrote what accesses read. Raises NotApplicable where nothing wrote some of it."""
         if not len(accesses):
-            return accesses, accesses, accesses
+            return Origins(accesses, accesses, accesses, accesses)
         key, command, first = self._written
         rows, times = self._rows(accesses)
         at = np.searchsorted(key, rows * self._time + times, side="left") - 1
         if ((at < 0) | (key[np.maximum(at, 0)] // self._time != rows)).any():
             raise NotApplicable("a command reads rows that nothing has written")
-        owner = np.repeat(np.arange(len(accesses)), self.last[accesses] - self.first[accesses])
+        sizes = self.last[accesses] - self.first[accesses]
+        owner = np.repeat(np.arange(len(accesses)), sizes)
         begins = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(command[at], prepend=-1))
-        return owner[begins], command[at][begins], rows[begins] - first[at][begins]
+        within = begins - (np.cumsum(sizes) - sizes)[owner[begins]]
+        return Origins(owner[begins], command[at][begins], rows[begins] - first[at][begins], within)
 
 
 def matrix(owner: Column, values: Column, owners: int) -> Column:
