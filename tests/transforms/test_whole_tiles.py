@@ -31,6 +31,7 @@ CUBE = {
 }  # of the file beside this one
 BUFFERED = {**CUBE, "accelerator": "buffered"}
 OUTER = {"accelerator": "outer", "dtype": "float32", "layout": {"A": "K I"}}
+ROWWISE = {"accelerator": "rowwise", "scale": 0.0078125}
 AXPY = {"accelerator": "axpy", "dtype": "float32"}
 FIXED = {"accelerator": "fixed", "dtype": "bfloat16", "layout": {"A": "I/8 K/8 I%8 K%8", "B": "K/8 J/8 K%8 J%8"}}
 STATIONARY = {"accelerator": "stationary", "scale": 0.0078125}
@@ -76,6 +77,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         pytest.param(RVV, (9, 72, 17), 0.6, id="short vectors", marks=pytest.mark.long),
         pytest.param({**RVV, "bias": "row"}, (8, 160, 12), 0.6, id="a bias", marks=pytest.mark.long),
         pytest.param(AXPY, (6, 40, 9), 0.4, id="vectors whose elements lie one below another"),
+        pytest.param(ROWWISE, (40, 16, 20), 0.5, id="products of one row each, which a store takes together"),
         pytest.param(OUTER, (32, 32, 24), 0.5, id="tiles that are stored row by row"),
         pytest.param(OUTER, (21, 27, 10), 0.7, id="a last tile of fewer rows", marks=pytest.mark.long),
         pytest.param(FIXED, (32, 32, 32), 0.5, id="five units that pass tiles of one size on, by semaphores"),

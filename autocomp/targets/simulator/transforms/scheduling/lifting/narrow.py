@@ -105,15 +105,20 @@ def _along(form: Form, transfer: Transfer, sides: tuple[Side, Side], axis: str, 
         usual, last = (value * part // all_points for part in (points, all_points - (count - 1) * points))
         parts = [form.changed({**form.operands, name: number}) for number in (usual, last)]
         lengths = [extent(part, transfer, axis) for part in parts]
-        alike = all(_steps(part, sides) == _steps(form, sides) for part in parts)
+        alike = all(_is_like(part, form, transfer, sides) for part in parts)
         if lengths == [points, all_points - (count - 1) * points] and alike:
             return _Cut(count, name, usual, last, steps)
     return None
 
 
-def _steps(form: Form, sides: tuple[Side, ...]) -> list[int]:
-    """The local rows, or bytes in DRAM, from point to point of all axes."""
-    return [form.number(step.rows) for side in sides for step in side.steps.values()]
+def _is_like(part: Form, whole: Form, transfer: Transfer, sides: tuple[Side, Side]) -> bool:
+    """True if a part of a move goes from point to point as the whole; from block to block, if it has several."""
+    return all(
+        part.number(step.rows) == whole.number(step.rows)
+        for side in sides
+        for axis, step in side.steps.items()
+        if not step.width or extent(part, transfer, axis) > step.width
+    )
 
 
 def _cut_up(commands: Commands, cuts: Mapping[int, _Cut]) -> Commands:

@@ -29,8 +29,9 @@ class Touch:
 
 @dataclass(frozen=True)
 class Origins:
-    """Runs of rows that one command wrote, in what accesses read: the number of the access, the command, the rows from
-    the first one that the command wrote there to the run's first one, and those from the access's first one to it."""
+    """Runs of rows that one command wrote, in what accesses read: the number of the access, and the command. `offset`:
+    rows from the first one that the command wrote there to the run. `within`: rows from the access's first one to
+    it."""
 
     access: Column
     command: Column

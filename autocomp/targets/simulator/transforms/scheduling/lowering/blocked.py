@@ -29,15 +29,16 @@ def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]
     """The contraction with loads that may bring several tiles, where the machine's moves allow it."""
     for operand in tasks.loads:
         if operand != "left" or not computation.pieced:
-            tasks = _blocked(computation, tasks, operand)
+            tasks = _stacked(computation, _blocked(computation, tasks, operand), operand)
     return computation, tasks
 
 
 def _blocked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     load, room, source = tasks.loads[operand], tasks.rooms[operand], computation.operands[operand]
     move = _move(load)
-    taken = operand in tasks.wide or tasks.brings[operand] or not room.addressed
-    if taken or move is None or move.columns != move.width or room.rows != move.rows:
+    if move is None or not move.local.steps[move.column_axis].width or move.columns != move.width:
+        return tasks
+    if _taken(tasks, operand) or room.rows != move.rows:
         return tasks
     names = _counting(load, move, room.sized is not None)
     along = [dim for dim in source.dims if source.along(dim) == move.width * move.element]
@@ -49,15 +50,45 @@ def _blocked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     most = _most(load, name, move.width)
     request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // move.columns
     wide = Wide(dim, most, max(1, request // move.element), whole="" if room.sized is None else room.sized[0])
+    return _widened(tasks, operand, name, wide, move.width, dense=True)
+
+
+def _stacked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
+    """The same where the rows of the tiles along a dimension follow one another, in DRAM as in local memory."""
+    load, room, source = tasks.loads[operand], tasks.rooms[operand], computation.operands[operand]
+    move = _move(load)
+    if move is None or _taken(tasks, operand) or room.sized is not None or room.rows != move.rows:
+        return tasks
+    bounds = load.given.transfers[0].bounds[move.row_axis]
+    named = {name for bound in bounds for name in names_in(bound)}
+    names = named & {name for name, value in load.operands.items() if _usual(value) == move.rows}
+    along = [dim for dim in source.dims if source.along(dim) == move.rows * move.stride]
+    if len(names) != 1 or len(along) != 1 or along[0] in tasks.sizes:
+        return tasks
+    ((name,), (dim,)) = names, along
+    unit = unit_settings(tasks.accelerator, load.instruction)
+    under_way = unit_number(unit, "requests") // max(1, unit_number(unit, "in_flight"))
+    wide = Wide(dim, _most(load, name, move.rows), max(1, under_way // move.rows))
+    return _widened(tasks, operand, name, wide, move.rows, dense=False)
+
+
+def _taken(tasks: Tasks, operand: str) -> bool:
+    """True if an operand's loads bring several tiles already, or no operand says where."""
+    return operand in tasks.wide or bool(tasks.brings[operand]) or not tasks.rooms[operand].addressed
+
+
+def _widened(tasks: Tasks, operand: str, name: str, wide: Wide, each: int, *, dense: bool) -> Tasks:
+    """Loads that bring several tiles, of `each` rows or columns as the operand `name` of the load says."""
+    load = tasks.loads[operand]
     known = load.operands[name]
     short = int(known.usual - known.special) if isinstance(known, Varied) else 0
-    operands = {**load.operands, name: Extent(dim, move.width, dense=True, short=short)}
+    operands = {**load.operands, name: Extent(wide.dim, each, dense=dense, short=short)}
     changed = {**tasks.loads, operand: replace(load, operands=operands)}
-    return replace(tasks, loads=changed, wide={**tasks.wide, operand: wide}) if most > 1 else tasks
+    return replace(tasks, loads=changed, wide={**tasks.wide, operand: wide}) if wide.most > 1 else tasks
 
 
 def _move(load: Command) -> Move | None:
-    """The load as a move of rows in blocks of columns; None for any other."""
+    """The load as a move of rows; None for any other."""
     transfers = load.given.transfers
     if len(transfers) != 1 or load.parts is not None:
         return None
@@ -65,10 +96,9 @@ def _move(load: Command) -> Move | None:
     if transfer.target.pointer or len(transfer.moved) != 1 or not transfer.moved[0].source.pointer:
         return None
     try:
-        move = move_of(load.given, transfer, transfer.target, transfer.moved[0].source)
+        return move_of(load.given, transfer, transfer.target, transfer.moved[0].source)
     except NotApplicable:
         return None
-    return move if move.local.steps[move.column_axis].width else None
 
 
 def _counting(load: Command, move: Move, grows: bool) -> frozenset[str]:

@@ -27,7 +27,7 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 _MOST_SETTINGS = 64
 _PART = "part"  # in loops over the commands of a tile
 _PHASE = "phase"  # in loops over the panels of an operand
-_TILES = "tiles"  # that a move brings, among the coordinates of the first
+_TILES = "tiles"  # that a move brings along a dimension, among the coordinates of the first
 
 
 @dataclass
@@ -146,7 +146,7 @@ class WholeNest(WholePlaces):
             element = self._element_of(source, tile, at)
             return f"{element} + {_PART} * {step // source.tensor.element}" if step else element
         if isinstance(value, Extent):
-            tiles = tile.get(_TILES, "1") if value.dense else "1"
+            tiles = tile.get(f"{_TILES} {value.dim}", "1")
             place = tile.get(value.dim, "0")
             elements = f"({self._extent(value.dim, place, at, tiles)}) * {value.each}"
             last = f"{self._tile(value.dim, place, at)} + {tiles} == {self.grid.tiles[value.dim]}"
@@ -170,7 +170,7 @@ class WholeNest(WholePlaces):
             row = self.computation.row
             tile = {**{d: place for d, place in tile.items() if d != row}, PIECE: tile.get(row, "0")}
         if self._width(operand) > 1:
-            tile = {**tile, _TILES: self._wide(operand, tile, at)}
+            tile = {**tile, f"{_TILES} {self._side(operand)}": self._wide(operand, tile, at)}
         for command in self.leaves.chain(operand):
             lines += self._order.between(unit, command.instruction.unit) if unit else []
             lines += self._do(command, tile, at, {operand: phase})
