@@ -37,7 +37,9 @@ class WholeCostModel(CostModel):
             return self.computation.column  # of each piece, one command moves all rows
         if stream == "left" and self._column(stream) == self.computation.row:
             return self.computation.depth
-        return {"right": self.computation.depth}.get(stream, self.computation.row)
+        if stream == "right" and self._column(stream) != self.computation.depth:
+            return self.computation.depth
+        return self.computation.column if stream == "right" else self.computation.row
 
     def side(self, stream: str, grid: Grid) -> str:
         return self._column(stream)

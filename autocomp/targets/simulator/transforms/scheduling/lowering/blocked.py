@@ -24,6 +24,8 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     short_along,
 )
 
+_ROWS = 16  # of loads: with fewer, those in flight leave requests unused; with more, the first one comes late
+
 
 def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
     """The contraction with loads that may bring several tiles, where the machine's moves allow it."""
@@ -66,9 +68,7 @@ def _stacked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     if len(names) != 1 or len(along) != 1 or along[0] in tasks.sizes:
         return tasks
     ((name,), (dim,)) = names, along
-    unit = unit_settings(tasks.accelerator, load.instruction)
-    under_way = unit_number(unit, "requests") // max(1, unit_number(unit, "in_flight"))
-    wide = Wide(dim, _most(load, name, move.rows), max(1, under_way // move.rows))
+    wide = Wide(dim, _most(load, name, move.rows), max(1, _ROWS // move.rows))
     return _widened(tasks, operand, name, wide, move.rows, dense=False)
 
 
