@@ -112,12 +112,12 @@ def _along(form: Form, transfer: Transfer, sides: tuple[Side, Side], axis: str, 
 
 
 def _is_like(part: Form, whole: Form, transfer: Transfer, sides: tuple[Side, Side]) -> bool:
-    """True if a part of a move goes from point to point as the whole; from block to block, if it has several."""
+    """True if a part of a move goes from point to point, and from block to block, as the whole does: where it has any."""
     return all(
         part.number(step.rows) == whole.number(step.rows)
         for side in sides
         for axis, step in side.steps.items()
-        if not step.width or extent(part, transfer, axis) > step.width
+        if extent(part, transfer, axis) > max(1, step.width)
     )
 
 
