@@ -112,7 +112,7 @@ def _along(form: Form, transfer: Transfer, sides: tuple[Side, Side], axis: str, 
 
 
 def _is_like(part: Form, whole: Form, transfer: Transfer, sides: tuple[Side, Side]) -> bool:
-    """True if a part of a move goes from point to point, and from block to block, as the whole does: where it has any."""
+    """True if a part of a move goes from point to point, and from block to block, as the whole does."""
     return all(
         part.number(step.rows) == whole.number(step.rows)
         for side in sides
