@@ -280,12 +280,13 @@ def _custom(file: schema.CustomFile, path: Path) -> Workload:
     relative = max(1e-5, 2 * max(roundoffs, default=0.0))
     usual = schema.Tolerance(relative=relative, absolute=1e-6) if roundoffs and not file.is_for_gpu else None
     tolerance = file.tolerance or usual
+    rounded = {} if file.convolutions == "float32" else {"convolutions": file.convolutions}
     return _workload(
         file,
         path,
         tensors=tensors,
         dims=dict(file.constants),
-        options={"ranges": ranges},
+        options={"ranges": ranges, **rounded},
         tolerance=None if tolerance is None else Tolerance(**tolerance.model_dump()),
         multiply_accumulates=file.multiply_accumulates,
         reference_source=str(path.resolve().parent / file.reference),

@@ -234,13 +234,15 @@ class CustomFile(_Common):
     """An operation that the user defines: `reference` is `file.py:function`, `kernel` the kernel to start from.
 
     Both files are looked up beside the workload file. The function is of NumPy's arrays for a simulated machine, of
-    PyTorch's tensors for a GPU.
+    PyTorch's tensors for a GPU. `convolutions: tf32` lets kernels round the operands of float32 convolutions to tf32,
+    as PyTorch does by default.
     """
 
     operation: Literal["custom"]
     tensors: Annotated[list[TensorEntry], Field(min_length=1)]
     reference: Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_][A-Za-z0-9_]*$")]
     tolerance: Tolerance | None = None
+    convolutions: Literal["float32", "tf32"] = "float32"
     multiply_accumulates: Annotated[int, Field(strict=True, ge=0)] = 0
 
     @property
@@ -249,6 +251,8 @@ class CustomFile(_Common):
 
     @model_validator(mode="after")
     def _suits_the_target(self) -> Self:
+        if self.convolutions != "float32" and not self.is_for_gpu:
+            raise ValueError(f"`convolutions: {self.convolutions}` needs `target: {GPU}`")
         for tensor in self.tensors:
             if not self.is_for_gpu and len(tensor.shape) > FEW_AXES:
                 raise ValueError(f"tensor {tensor.name!r} has {len(tensor.shape)} axes, which needs `target: {GPU}`")

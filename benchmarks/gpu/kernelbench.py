@@ -7,6 +7,7 @@ counts and is more than p times as fast as the baseline.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import statistics
@@ -14,12 +15,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from autocomp import load_workload
 from autocomp.errors import NotApplicable
-from autocomp.targets.evaluation import PHASES, PROVE, SCREEN
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
 from autocomp.targets.triton.evaluator import task_of
@@ -90,29 +91,40 @@ def _measured(problem: str, folder: Path, candidates: int, document: dict[str, A
     from autocomp.targets.triton.worker.drawn import own_case
     from autocomp.targets.triton.worker.turns import Turns
 
-    workload = load_workload(f"kernelbench:{problem}", trust=True)
+    stated = load_workload(f"kernelbench:{problem}", trust=True)
     target = load_target("triton")
-    start = target.starting_kernel(workload)
+    task = Task.of(task_of(stated))
+    room = sum(bytes_of(task, own_case(task)))  # no less than for a judgement
     document["stage"] = "search"
-    judge = target.evaluator(workload)
-    kernels = list(dict.fromkeys([start, *_rewritten(target, start, workload)]))[:candidates]
-    first = SCREEN if len(kernels) > 1 else PHASES
-    screened = [(kernel, judge.evaluate(kernel, first)) for kernel in kernels]
-    document["screened_us"] = [one.value if one.correct else str(one.failure)[:200] for _, one in screened]
-    right = sorted(((one.value, kernel) for kernel, one in screened if one.correct and one.value is not None))
-    for value, kernel in right:
-        proof = judge.evaluate(kernel, PROVE) if first is SCREEN else None
-        if proof is not None and not proof.correct:
-            document.setdefault("refused", []).append(str(proof.failure)[:300])
-            continue
-        file = folder / f"{problem.replace('/', '_')}.py"
-        file.write_text(kernel, encoding="utf-8")
-        document |= {"judged_us": value, "evaluations": len(kernels), "stage": "beside"}
-        task = Task.of(task_of(workload))
-        with Turns("cuda:0").room(sum(bytes_of(task, own_case(task)))):  # no less than for a judgement
-            document |= _beside(str(workload.reference_text), file)
-        document["stage"] = "done"
-        return
+    file = folder / f"{problem.replace('/', '_')}.py"
+    for workload in _precisions(stated):
+        start = target.starting_kernel(workload)
+        judge = target.evaluator(workload)
+        kernels = list(dict.fromkeys([start, *_rewritten(target, start, workload)]))[:candidates]
+        with Turns("cuda:0").room(room):
+            ranked = _ranked(str(stated.reference_text), kernels, file)
+        document.setdefault("tried_us", []).append([value for value, _ in ranked])
+        for _, kernel in ranked:
+            judged = judge.evaluate(kernel)
+            if not judged.correct or judged.value is None:
+                document.setdefault("refused", []).append(str(judged.failure)[:300])
+                continue
+            file.write_text(kernel, encoding="utf-8")
+            with Turns("cuda:0").room(room):
+                document["trials"] = _trials(str(stated.reference_text), file)
+                if document["trials"] < TRIALS:
+                    document.setdefault("refused", []).append(f"{document['trials']} of {TRIALS} trials passed")
+                    break
+                document |= {"judged_us": judged.value, "stage": "beside"}
+                document |= _beside(str(stated.reference_text), file)
+            document["stage"] = "done"
+            return
+
+
+def _precisions(workload: Workload) -> list[Workload]:
+    """The workload, and one with convolutions in float32 where it allows less: PyTorch rounds some alone."""
+    exact = {key: value for key, value in workload.options.items() if key != "convolutions"}
+    return [workload, *([replace(workload, options=exact)] if exact != dict(workload.options) else [])]
 
 
 def _rewritten(target: Target, start: str, workload: Workload) -> Iterator[str]:
@@ -124,13 +136,8 @@ def _rewritten(target: Target, start: str, workload: Workload) -> Iterator[str]:
             continue
 
 
-def _beside(reference: str, kernel: Path) -> dict[str, Any]:
-    """The benchmark's check of a kernel, and its time beside the module's, eager and compiled, in one process."""
-    import torch
-    import triton
-
-    from autocomp.targets.triton.worker.turns import Turns
-
+def _loaded(reference: str, kernel: Path) -> tuple[dict[str, Any], Any]:
+    """The names of a reference's text, and a kernel as a module."""
     module: dict[str, Any] = {}
     exec(compile(reference, "reference.py", "exec"), module)
     spec = importlib.util.spec_from_file_location("kernel", kernel)
@@ -138,42 +145,104 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
     assert spec.loader is not None
     ours = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(ours)
-    turns = Turns("cuda:0")
-    torch.backends.cudnn.allow_tf32 = False  # the trials compare with what float32 gives; times are of the defaults
+    return module, ours
+
+
+def _drawn(module: Mapping[str, Any], model: Any) -> tuple[list[Any], list[Any]]:
+    """Inputs as the model takes them, and as a kernel does."""
+    import torch
+
+    inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in module["get_inputs"]()]
+    tensors = [_shared(one) for one in inputs if isinstance(one, torch.Tensor)]
+    return inputs, tensors + [parameter.detach() for parameter in model.parameters()]
+
+
+def _trials(reference: str, kernel: Path) -> int:
+    """The number of the benchmark's trials that a kernel passes. They run PyTorch with its defaults."""
+    import torch
+
+    from autocomp.targets.triton.worker.turns import Turns
+
+    module, ours = _loaded(reference, kernel)
+    passed = 0
     with torch.device("cuda"), torch.no_grad():
         model = module["Model"](*module["get_init_inputs"]()).cuda()
-        right = 0
         for trial in range(TRIALS):
             torch.manual_seed(trial)
             inputs = expected = out = tensors = None  # before others take their place
-            with turns.alone():
-                inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in module["get_inputs"]()]
-                tensors = [_shared(one) for one in inputs if isinstance(one, torch.Tensor)]
-                tensors += [parameter.detach() for parameter in model.parameters()]
+            with Turns("cuda:0").alone():
+                inputs, tensors = _drawn(module, model)
                 expected = model(*inputs)
                 out = torch.full_like(expected, -1.0)
                 ours.solution(*tensors, out)
-                right += _equal(out, expected)
+                passed += _equal(out, expected)
                 torch.cuda.synchronize()
-        del expected
-        torch.backends.cudnn.allow_tf32 = True
+    del inputs, expected, out, tensors, model
+    torch.cuda.empty_cache()
+    return passed
+
+
+def _ranked(reference: str, kernels: Sequence[str], file: Path) -> list[tuple[float, str]]:
+    """Kernels with their times in microseconds, the fastest first. One that cannot be launched is left out."""
+    import torch
+
+    from autocomp.targets.triton.worker.turns import Turns
+
+    times = []
+    with torch.device("cuda"), torch.no_grad():
+        file.write_text(kernels[0], encoding="utf-8")
+        module, _ = _loaded(reference, file)
+        model = module["Model"](*module["get_init_inputs"]()).cuda()
+        inputs, tensors = _drawn(module, model)
+        out = torch.full_like(model(*inputs), -1.0)
+        for kernel in kernels:
+            file.write_text(kernel, encoding="utf-8")
+            _, ours = _loaded(reference, file)
+            try:
+                action = functools.partial(ours.solution, *tensors, out)
+                action()
+                with Turns("cuda:0").alone():
+                    times.append((_timed(action), kernel))
+            except Exception as error:
+                print(f"not launched: {type(error).__name__}: {error}")
+    del inputs, tensors, out, model
+    torch.cuda.empty_cache()
+    return sorted(times)
+
+
+def _timed(action: Callable[[], Any]) -> float:
+    """The median time of an action in microseconds."""
+    import triton
+
+    return 1000.0 * float(triton.testing.do_bench(action, warmup=WARM_MS, rep=TIMED_MS, return_mode="median"))
+
+
+def _beside(reference: str, kernel: Path) -> dict[str, Any]:
+    """A kernel's time beside the module's, eager and compiled, in one process."""
+    import torch
+
+    from autocomp.targets.triton.worker.turns import Turns
+
+    module, ours = _loaded(reference, kernel)
+    with torch.device("cuda"), torch.no_grad():
+        torch.manual_seed(0)
+        model = module["Model"](*module["get_init_inputs"]()).cuda()
+        inputs, tensors = _drawn(module, model)
+        out = torch.full_like(model(*inputs), -1.0)
         compiled = torch.compile(model)
         compiled(*inputs)
-
-        def timed(action: Callable[[], Any]) -> float:
-            return 1000.0 * float(triton.testing.do_bench(action, warmup=WARM_MS, rep=TIMED_MS, return_mode="median"))
 
         contenders: dict[str, Callable[[], Any]] = {
             "eager_us": lambda: model(*inputs),
             "compile_us": lambda: compiled(*inputs),
             "ours_us": lambda: ours.solution(*tensors, out),
         }
-        with turns.alone():
-            rounds = [{name: timed(action) for name, action in contenders.items()} for _ in range(ROUNDS)]
+        with Turns("cuda:0").alone():
+            rounds = [{name: _timed(action) for name, action in contenders.items()} for _ in range(ROUNDS)]
             torch.backends.cudnn.allow_tf32 = False
-            exact = timed(contenders["eager_us"])
+            exact = _timed(contenders["eager_us"])
         medians = {name: statistics.median(times[name] for times in rounds) for name in contenders}
-        return {"trials": right, **medians, "float32_us": exact, "rounds": rounds}
+        return {**medians, "float32_us": exact, "rounds": rounds}
 
 
 def _equal(out: Any, expected: Any) -> bool:

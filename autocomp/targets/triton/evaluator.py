@@ -145,6 +145,7 @@ def _custom_task(workload: Workload) -> dict[str, Any]:
             "tensors": tensors,
             "ranges": dict(workload.options.get("ranges", {})),
             "tolerance": stated,
+            "convolutions": workload.options.get("convolutions", "float32"),
         },
     }
 

@@ -40,13 +40,14 @@ def problem_file(spec: str, paths: Sequence[Path] = ()) -> Path:
 
 def workload_text(file: Path, text: str) -> str:
     """A problem as the text of a workload file. Runs the problem's code in a worker on this machine, which finds the
-    sizes of its tensors without making any. Raises ConfigError for what is not in KernelBench's format."""
-    tensors = ask(Host(device="cpu"), "describe", reference=text, name=MODEL)["tensors"]
+    sizes of its tensors without making any. The benchmark runs PyTorch with its defaults, so that convolutions may be
+    rounded to tf32. Raises ConfigError for what is not in KernelBench's format."""
+    described = ask(Host(device="cpu"), "describe", reference=text, name=MODEL)
     document = {
         "name": f"{file.parent.name}_{file.stem.strip('_').lower()}",
         "operation": "custom",
         "target": "triton",
         "reference": f"{file.name}:{MODEL}",
-        "tensors": tensors,
+        **described,
     }
     return yaml.safe_dump(document, sort_keys=False)

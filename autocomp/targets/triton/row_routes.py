@@ -118,7 +118,9 @@ def states_sizes(module: Module) -> bool:
         function = module.kernels[kernel]
         for launch in launches_of(module.tree, kernel):
             given = bound_arguments(launch, function)
-            names = [name for name in given if not name.endswith("_ptr") and name not in constexprs(function)]
+            names = [
+                name for name in given if not name.endswith(("_ptr", "_desc")) and name not in constexprs(function)
+            ]
             literal += [isinstance(given[name], ast.Constant) for name in names]
     return bool(literal) and all(literal)
 

@@ -158,7 +158,8 @@ class TritonTarget(Target):
         if workload.operation == CUSTOM:
             outputs = [tensor.name for tensor in workload.outputs]
             floats = {tensor.dtype for tensor in workload.tensors if data_type(tensor.dtype).is_float}
-            return traced_kernel(self._traced(workload)["graph"], outputs, wide=floats == {"float32"})
+            tf32 = workload.options.get("convolutions") == "tf32"
+            return traced_kernel(self._traced(workload)["graph"], outputs, floats == {"float32"}, tf32)
         return starting_kernel(workload.operation, workload.dims, workload.options)
 
     def completed(self, kernel: str, workload: Workload) -> str:

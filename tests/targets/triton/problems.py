@@ -35,9 +35,15 @@ MODULES = {
         "3",
     ),
     "widened": (
-        "self.conv = nn.ConvTranspose2d(16, 16, size, stride=(1, 2), padding=1, groups=2)",
+        "self.conv = nn.ConvTranspose2d(16, 16, size, stride=(2, 3), padding=1, dilation=(2, 1), groups=2)",
         "return self.conv(x)",
-        "torch.rand(2, 16, 6, 5)",
+        "torch.rand(2, 16, 4, 5)",
+        "3",
+    ),
+    "deep": (
+        "self.conv = nn.Conv3d(72, 16, (1, 2, size), dilation=(1, 2, 1), padding=(0, 1, 1), groups=2)",
+        "return self.conv(x.exp())",
+        "torch.rand(1, 72, 2, 4, 5)",
         "3",
     ),
     "gated": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,20 @@ def test_a_problem_names_its_parameters_as_inputs(checkout: Path) -> None:
     workload = problem("convolved")
     assert [tensor.name for tensor in workload.tensors] == ["x", "conv_weight", "conv_bias", "out"]
     assert workload.outputs[0].shape == (2, 8, 6, 5)
+
+
+def test_operands_of_convolutions_are_rounded_where_the_workload_allows_it(
+    interpreter: TritonTarget, checkout: Path
+) -> None:
+    """PyTorch rounds them by default, so that problems of KernelBench allow it. Others ask for float32."""
+    allowed = problem("convolved")
+    exact = replace(allowed, options={"ranges": {}})
+    rounded = interpreter.starting_kernel(allowed)
+    assert "rounded(" in rounded
+    assert "rounded(" not in interpreter.starting_kernel(exact)
+    failure = interpreter.evaluator(exact).evaluate(rounded, seed=1).failure
+    assert failure is not None
+    assert failure.stage == "smoke"
 
 
 def test_a_kernel_that_leaves_out_a_parameter_is_refused(interpreter: TritonTarget, checkout: Path) -> None:

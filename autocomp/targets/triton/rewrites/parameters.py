@@ -24,6 +24,7 @@ from autocomp.targets.triton.rewrites.syntax.tree import (
     rename,
     set_keyword,
     statement,
+    text_of,
 )
 
 USUAL = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}  # what Triton takes where a launch says nothing
@@ -172,6 +173,14 @@ _WIDE = (  # of float32, whose tiles take twice the memory: multiplied in three 
     (256, 64, 32, 8, 3, 0.45),
     (128, 128, 32, 8, 3, 0.4),
 )
+_ROUNDED = (  # of float32 rounded to tf32, which tensor cores multiply in one pass
+    (128, 128, 32, 4, 3, 0.6),
+    (256, 128, 32, 8, 3, 0.58),
+    (128, 128, 32, 8, 4, 0.56),
+    (256, 64, 32, 8, 3, 0.5),
+    (128, 64, 32, 8, 4, 0.45),
+    (64, 128, 32, 4, 4, 0.4),
+)
 _SCALED = (
     (64, 128, 4, 4, 0.5),
     (64, 128, 4, 3, 0.45),
@@ -204,7 +213,9 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
     combined: list[tuple[dict[str, int], float]] = []
     if dots and {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= _roles(names).keys():
         products = sum(1 for _ in calls_in([function], "dot"))
-        combined = _product_tiles(known, names, setting, _columns(module, kernel, position), products)
+        rounded = any("'tf32'" in text_of(call) for call in calls_in([function], "dot"))
+        tiles = _PRODUCTS if setting.element_bytes != 4 else _ROUNDED if rounded else _WIDE
+        combined = _product_tiles(known, names, setting, _columns(module, kernel, position), products, tiles)
     elif dots and {"BLOCK_M", "BLOCK_N"} <= _roles(names).keys():
         role = _roles(names)
         for m, n, w, s, blocks, gain in _ATTENTION:
@@ -260,7 +271,12 @@ def _columns(module: Module, kernel: str, position: int) -> int:
 
 
 def _product_tiles(
-    known: Mapping[str, Tunable], names: set[str], setting: Setting, columns: int, products: int
+    known: Mapping[str, Tunable],
+    names: set[str],
+    setting: Setting,
+    columns: int,
+    products: int,
+    tiles: Sequence[tuple[int, int, int, int, int, float]],
 ) -> list[tuple[dict[str, int], float]]:
     """Tiles for a product, none much wider than its columns. Several products of a loop share the width of a tile."""
     role = _roles(names)
@@ -272,8 +288,9 @@ def _product_tiles(
         ]
     settings: list[tuple[dict[str, int], float]] = []
     widest = max(NARROWEST, 1 << (columns - 1).bit_length())
-    for m, wanted_columns, k, warps, stages, gain in _WIDE if setting.element_bytes == 4 else _PRODUCTS:
+    for m, wanted_columns, deepest, warps, stages, gain in tiles:
         n = min(wanted_columns // products, widest)
+        k = min(deepest, depth) if setting.element_bytes == 4 else deepest
         tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, role["BLOCK_K"]: k, "num_warps": warps, "num_stages": stages}
         same = any(tile == other for other, _ in settings)
         if not same and (m * k + k * n * products) * setting.element_bytes * stages <= setting.shared_bytes:

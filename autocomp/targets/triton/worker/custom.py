@@ -20,38 +20,16 @@ from torch import Tensor
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.worker.cases import IN_PLACE_OF, Kind
-from autocomp.targets.triton.worker.compare import PART
 from autocomp.targets.triton.worker.memory import TYPES
+from autocomp.targets.triton.worker.noise import DRAWS, Noise, add_squares
 from autocomp.targets.triton.worker.trace import Rounded, document, traced
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.tensor import Expected, Operand, Operation
 from autocomp.workload.tensor.operation import Dims, OptionValues, Work
-from autocomp.workload.tensor.rounding import ACCUMULATOR, FUNCTION, total
+from autocomp.workload.tensor.rounding import ACCUMULATOR, total
 
-DRAWS = 4  # runs with random roundings, of which the deviation of a result is estimated
 SPREAD = 0.1  # standard deviation of what is added to a parameter: one that is 1 or 0 everywhere can be left out
 WIDE = 2.0  # rows differ by factors up to e^WIDE either way
-FUNCTIONS = frozenset(
-    [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log1p",
-        "sin",
-        "cos",
-        "tanh",
-        "erf",
-        "sigmoid",
-        "pow",
-        "sqrt",
-        "rsqrt",
-        "div",
-        "reciprocal",
-        "gelu",
-    ]
-)
 PARTLY = frozenset(
     ["slice", "select", "gather", "index", "index_select", "embedding"]
 )  # operators that read some elements
@@ -139,8 +117,9 @@ def _like(buffer: Tensor, tensors: Sequence[Tensor]) -> Tensor:
     return buffer.to(dtype=first.dtype, device=first.device)
 
 
-def describe(text: str, name: str) -> list[dict[str, Any]]:
-    """The tensors of a problem in KernelBench's format, inputs first. Nothing of their size is allocated."""
+def describe(text: str, name: str) -> dict[str, Any]:
+    """The `tensors` of a problem in KernelBench's format, inputs first, and what its workload must say of its
+    `convolutions`. Nothing of the tensors' size is allocated."""
     with torch.device("meta"):
         problem = problem_of(text, name)
         drawn = problem.draw() if problem.draw is not None else []
@@ -159,7 +138,8 @@ def describe(text: str, name: str) -> list[dict[str, Any]]:
         dtype = floats if "float" in node["dtype"] else node["dtype"]
         name = "out" if len(outputs["outputs"]) == 1 else f"out{position}"
         inputs.append({"name": name, "dtype": dtype, "shape": node["shape"] or [1], "role": "output"})
-    return inputs
+    convolves = any(node["op"] == "convolution" for node in outputs["nodes"])
+    return {"tensors": inputs, "convolutions": "tf32" if convolves and floats == "float32" else "float32"}
 
 
 def _stored_type(dtype: torch.dtype) -> str:
@@ -173,9 +153,9 @@ def custom_operation(text: str) -> CustomOperation:
     operands = tuple(Operand(t["name"], t["dtype"], tuple(t["shape"]), t["role"], centre=1.0) for t in told["tensors"])
     ranges = {name: (low, high) for name, (low, high) in told.get("ranges", {}).items()}
     names = [operand.name for operand in operands if operand.role == "input"]
-    return CustomOperation(
-        problem_of(told["reference"], told["name"], names), operands, ranges, told.get("tolerance") or {}
-    )
+    problem = problem_of(told["reference"], told["name"], names)
+    tf32 = told.get("convolutions") == "tf32"
+    return CustomOperation(problem, operands, ranges, told.get("tolerance") or {}, tf32)
 
 
 @dataclass(eq=False)
@@ -186,6 +166,7 @@ class CustomOperation(Operation):
     tensors: tuple[Operand, ...]
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     tolerance: Mapping[str, float] = field(default_factory=dict)
+    tf32: bool = False  # True where kernels may round the operands of convolutions
     name = "custom"
     doc = "a function of PyTorch"
     dims = ()
@@ -288,9 +269,11 @@ class CustomOperation(Operation):
             generator = torch.Generator(tensors[0].device).manual_seed(1)
             kept: dict[str, tuple[Tensor, Tensor]] = {}
             for _ in range(DRAWS):
-                shaken = self._outputs(Rounded(graph, tensors[0].device, _Noise(generator), kept).run(*tensors))
+                shaken = self._outputs(
+                    Rounded(graph, tensors[0].device, Noise(generator, self.tf32), kept).run(*tensors)
+                )
                 for place, (value, other) in enumerate(zip(exact, shaken, strict=True)):
-                    _add_squares(deviations[place], value, other)
+                    add_squares(deviations[place], value, other)
                 del shaken, other
         results = {}
         for operand, value, squared in zip(self.results, exact, deviations, strict=True):
@@ -322,35 +305,6 @@ class CustomOperation(Operation):
         if len(values) != len(self.results):
             raise ConfigError(f"the reference gives {len(values)} results, expected {len(self.results)}")
         return [value.to(torch.float64).reshape(o.shape) for o, value in zip(self.results, values, strict=True)]
-
-
-class _Noise:
-    """Roundings at random, part by part and in place: of each result, and of the partial sums in it."""
-
-    def __init__(self, generator: torch.Generator) -> None:
-        self._generator = generator
-
-    def __call__(self, target: str, result: Tensor, squares: Tensor | None, length: int) -> Tensor:
-        if length == 0:
-            return result
-        unit = FUNCTION if target in FUNCTIONS else ACCUMULATOR
-        shaken = result.contiguous()
-        flat, terms = shaken.view(-1), None if squares is None else squares.reshape(-1)
-        for start in range(0, flat.numel(), PART):
-            own = flat[start : start + PART]
-            noise = torch.randn(own.shape, generator=self._generator, device=own.device, dtype=torch.float32)
-            noise *= own if terms is None else abs(own) + 4.0 * terms[start : start + PART] ** 0.5
-            own.add_(noise, alpha=unit * length**0.5)
-        return shaken
-
-
-def _add_squares(sums: Tensor, value: Tensor, other: Tensor) -> None:
-    """Add the squared distances of a run's results to the mean over all runs."""
-    flat, exact, shaken = sums.view(-1), value.reshape(-1), other.reshape(-1)
-    for start in range(0, flat.numel(), PART):
-        part = slice(start, start + PART)
-        miss = (shaken[part] - exact[part]).to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
-        flat[part].add_(miss.square_(), alpha=1 / DRAWS)
 
 
 def _own(operand: Operand, values: Tensor) -> Tensor:

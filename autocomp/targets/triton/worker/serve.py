@@ -83,7 +83,7 @@ class Worker:
         if method == "describe":
             from autocomp.targets.triton.worker.custom import describe as describe_problem
 
-            return {"tensors": describe_problem(params["reference"], params["name"])}
+            return describe_problem(params["reference"], params["name"])
         if method == "probe":
             from autocomp.targets.triton.worker.probe import probe
 

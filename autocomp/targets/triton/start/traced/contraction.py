@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
@@ -12,9 +13,7 @@ from autocomp.targets.triton.start.traced.values import Coordinates, Scope, both
 
 FEWEST = 8  # columns of the result; with fewer of them a tile is mostly empty
 PRODUCTS = frozenset({"mm", "bmm"})
-COPY = "copy"  # a tensor in another order, in memory of its own
 CONVERSIONS = ("_to_copy", "convert_element_type")
-FILTERS = "filters"  # option of a convolution: the copy of its filters
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,7 @@ def _product(graph: Graph, node: Node) -> Contraction:
 
 
 def _convolution(graph: Graph, node: Node) -> Contraction:
-    """Neighbours in memory are those along an image: tiles have them as columns. The depth goes over the channels of
-    each tap where the filters were copied in that order."""
+    """Neighbours in memory are those along an image: tiles have them as columns."""
     source = graph[node.args[0]]
     reach = Reach.of(graph, node)
     images, filters, *extents = node.shape
@@ -62,40 +60,15 @@ def _convolution(graph: Graph, node: Node) -> Contraction:
     columns, stored = symbol("offs_n[None, :]", n), symbol("offs_n[:, None]", n)
     group = symbol("batch", reach.groups)
     image, *spot = split(pixels, (images, *extents))
-    if FILTERS in node.options:
-        *taps, channel = split(depth, (*reach.kernel, reach.depth))
-        right: Coordinates = (group, columns, *taps, channel)
-    else:
-        channel, *taps = split(depth, (reach.depth, *reach.kernel))
-        first, second = (
-            (group.times(reach.depth) + channel, columns) if reach.transposed else (group.times(n) + columns, channel)
-        )
-        right = (first, second, *taps)
+    channel, *taps = split(depth, (reach.depth, *reach.kernel))
+    first, second = (
+        (group.times(reach.depth) + channel, columns) if reach.transposed else (group.times(n) + columns, channel)
+    )
+    right = (first, second, *taps)
     inside, spots = reach.spots(spot, taps, source.shape[2:])
     left = (image, group.times(reach.depth) + channel, *spots)
     result = (image, group.times(n) + stored, *spot)
     return Contraction(m, n, k, reach.groups, left, right, result, inside, across=True)
-
-
-def with_ordered_filters(graph: Graph) -> Graph:
-    """Convolutions with a copy of their filters in which the channels of a tap are neighbours."""
-    nodes: dict[str, Node] = {}
-    for node in graph.nodes.values():
-        reach = Reach.of(graph, node) if node.op == "convolution" else None
-        if reach is None or reach.depth < FEWEST or node.shape[1] // reach.groups < FEWEST:
-            nodes[node.name] = node
-            continue
-        weight = graph[node.args[1]]
-        taps, groups = len(reach.kernel), reach.groups
-        shape = (groups, weight.shape[0] // groups, *weight.shape[1:])
-        order = (0, 2, *range(3, 3 + taps), 1) if reach.transposed else (0, 1, *range(3, 3 + taps), 2)
-        grouped, ordered, copied = (f"{node.name}_{word}" for word in ("grouped", "ordered", "copied"))
-        shape_of_filters = tuple(shape[axis] for axis in order)
-        nodes[grouped] = Node(grouped, "view", (Ref(weight.name), shape), {}, shape, weight.dtype)
-        nodes[ordered] = Node(ordered, "permute", (Ref(grouped), order), {}, shape_of_filters, weight.dtype)
-        nodes[copied] = Node(copied, COPY, (Ref(ordered),), {}, shape_of_filters, weight.dtype)
-        nodes[node.name] = replace(node, options={**node.options, FILTERS: Ref(copied)})
-    return Graph(nodes, graph.outputs)
 
 
 class Tiles:
@@ -105,7 +78,7 @@ class Tiles:
         self.node, self.sizes = node, Contraction.of(graph, node)
         sizes = self.sizes
         names = {extent: name for name, extent in (("M", sizes.m), ("N", sizes.n), ("K", sizes.k)) if extent > 1}
-        a, b = graph[node.args[0]], graph[node.options.get(FILTERS, node.args[1])]
+        a, b = graph[node.args[0]], graph[node.args[1]]
         left = "(offs_m[:, None] < M) & (offs_k[None, :] < K)"
         right = "(offs_k[:, None] < K) & (offs_n[None, :] < N)"
         result = "(offs_m[:, None] < M) & (offs_n[None, :] < N)"
@@ -116,7 +89,7 @@ class Tiles:
             )
         self.scope = Scope(graph, stored, names, result)
         exact = not node.is_float and _of_bytes(graph, a) and _of_bytes(graph, b)
-        raw = _lies(graph, a, stored) and _lies(graph, b, stored)
+        raw = is_stored(graph, a, stored) and is_stored(graph, b, stored)
         loads = []
         for operand, place, mask, inner in (
             (a, sizes.left, both(left, sizes.inside) if sizes.inside else left, "offs_"),
@@ -125,7 +98,7 @@ class Tiles:
             body = self.scope.child(inner, mask)
             body.outer, body.raw = None, raw
             value = body.value(operand.name, place)
-            if not _lies(graph, operand, stored):
+            if not is_stored(graph, operand, stored):
                 kept = f"tl.where({mask}, {value}, 0).to(tl.int8)" if exact else f"tl.where({mask}, {value}, 0.0)"
                 value = body.name("kept", kept)
             loads.append((body, value))
@@ -158,10 +131,16 @@ class Tiles:
 
     def store(self, node: Node, output: str) -> list[str]:
         """Lines that store a node of the result's size, which may come after the product."""
-        place = join(self.sizes.result, self.node.shape)
-        value = self.scope.value(node.name, split(place, node.shape))
-        target = f"tl.store({output}_ptr + {place.text(self.scope.names)}, {value}.to({output}_ptr.dtype.element_ty)"
-        return [*self.scope.lines, f"{target}, mask={self.scope.mask})"]
+        return store_lines(self.scope, self.sizes.result, self.node.shape, node, output)
+
+
+def store_lines(scope: Scope, result: Coordinates, shape: tuple[int, ...], node: Node, output: str) -> list[str]:
+    """The lines of a scope, and the one that stores a node at the places of a product's tile, whose result has a
+    `shape`."""
+    place = join(result, shape)
+    value = scope.value(node.name, result if node.shape == shape else split(place, node.shape))
+    target = f"tl.store({output}_ptr + {place.text(scope.names)}, {value}.to({output}_ptr.dtype.element_ty)"
+    return [*scope.lines, f"{target}, mask={scope.mask})"]
 
 
 def _of_bytes(graph: Graph, node: Node) -> bool:
@@ -171,7 +150,7 @@ def _of_bytes(graph: Graph, node: Node) -> bool:
     return node.dtype == "int8"
 
 
-def _lies(graph: Graph, node: Node, stored: dict[str, str]) -> bool:
+def is_stored(graph: Graph, node: Node, stored: Mapping[str, str]) -> bool:
     """True for what is read from memory as it is, by way of views."""
     while node.name not in stored and node.op in VIEWS:
         node = graph[node.args[0]]

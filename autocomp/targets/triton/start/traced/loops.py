@@ -257,6 +257,8 @@ def window(graph: Graph, node: Node, stored: dict[str, str], last: Node) -> tupl
         )
         mask = both(body.mask, inside) if inside else None
         x = body.value(source.name, (place[0], channel, *spots), "0.0", mask)
+        if inside and source.name not in stored:
+            x = body.name("kept", f"tl.where({inside}, {x}, 0.0)")
         body.lines.append(f"acc += {x} * {body.value(weight.name, along)}")
     else:
         lowest = node.op.startswith("max")

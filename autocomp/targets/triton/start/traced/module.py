@@ -7,43 +7,55 @@ from collections.abc import Mapping, Sequence
 
 from autocomp.targets.triton.start.text import module
 from autocomp.targets.triton.start.traced.contraction import (
-    COPY,
     FEWEST,
     PRODUCTS,
     Contraction,
     Tiles,
-    with_ordered_filters,
 )
+from autocomp.targets.triton.start.traced.convolution import ROUNDED, Convolution, Kernel
 from autocomp.targets.triton.start.traced.elementwise import HELPERS
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref, graph_of, once
 from autocomp.targets.triton.start.traced.index import join, split, symbol
 from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops, Space, space_of, window
 from autocomp.targets.triton.start.traced.operands import PACK, with_packed_operands, with_split_sums
-from autocomp.targets.triton.start.traced.values import NotHere, Scope, is_inline, unsupported
+from autocomp.targets.triton.start.traced.values import LONGEST, NotHere, Scope, is_inline, unsupported
 
 POOLS = frozenset({"max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d"})
 SPLIT_ELEMENTS = 1 << 15  # of a row, from which it is worth to be reduced by several programs
 SPLIT_PROGRAMS = 512  # programs that keep a device busy
-LONGEST = (1 << 31) - (1 << 20)  # elements whose places fit into 32 bits, those of the last block with them
-CONSTANTS = {"BLOCK": 1024, "ELEMENTS": 512, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "BLOCK_X": 64, "BLOCK_D": 64}
+CONSTANTS = {
+    "BLOCK": 1024,
+    "ELEMENTS": 512,
+    "BLOCK_M": 64,
+    "BLOCK_N": 64,
+    "BLOCK_K": 32,
+    "SHALLOW": 16,
+    "BLOCK_X": 64,
+    "BLOCK_D": 64,
+}
 
 
-def traced_kernel(document: Mapping[str, object], outputs: Sequence[str], wide: bool = False) -> str:
+def traced_kernel(
+    document: Mapping[str, object], outputs: Sequence[str], wide: bool = False, tf32: bool = False
+) -> str:
     """The text of a starting kernel for a worker's answer to `trace`. `outputs` names the results as the workload has
-    them; `wide` says that all floats are float32. Raises ConfigError for operators that it has no kernel for."""
+    them; `wide` says that all floats are float32, `tf32` that convolutions may round them to that. Raises ConfigError
+    for operators that it has no kernel for."""
     graph = with_split_sums(once(graph_of(document)))
     if wide:
-        graph = with_packed_operands(with_ordered_filters(graph))
-    return _Writer(_split_rows(graph), outputs).text()
+        graph = with_packed_operands(graph)
+    return _Writer(_split_rows(graph), outputs, wide, tf32).text()
 
 
 class _Writer:
-    def __init__(self, graph: Graph, outputs: Sequence[str]) -> None:
+    def __init__(self, graph: Graph, outputs: Sequence[str], wide: bool, tf32: bool) -> None:
         self.graph = graph
+        self.wide, self.tf32 = wide, tf32
         self.results = dict(zip(graph.outputs, outputs, strict=True))
         self.needed = graph.needed()
         self.stored = {node.name: node.name for node in graph.nodes.values() if node.op == "input"}
         self.inputs = list(self.stored)
+        self.parts = 0
         self.kernels: list[str] = []
         self.launches: list[str] = []
         self.helpers: set[str] = set()
@@ -109,11 +121,9 @@ class _Writer:
         elif first.op in SCANS:
             self._scan(first)
         elif first.op in PRODUCTS or (first.op == "convolution" and Contraction.of(self.graph, first).n >= FEWEST):
-            self._tiles(first)
+            self._convolve(first) if self.wide and first.op == "convolution" else self._tiles(first)
         elif first.op == PACK:
             self._pack(first)
-        elif first.op == COPY:
-            self._copy(first)
         elif first.op in POOLS or first.op == "convolution":
             self._window(first)
         else:
@@ -216,11 +226,29 @@ class _Writer:
         word = "matmul" if node.op in PRODUCTS else node.op
         self._add(word, tiles.scope, [*tiles.head, *tiles.loop, *lines], [output], extra, grid, blocks)
 
-    def _copy(self, node: Node) -> None:
-        output = self._buffer(node)
-        scope = Scope(self.graph, {k: v for k, v in self.stored.items() if k != node.name}, {}, "offs < count")
-        value = scope.value(node.args[0].name, split(symbol("offs", node.elements), node.shape))
-        self._blocks(node, scope, [*scope.lines, f"tl.store({output}_ptr + offs, {value}, mask=offs < count)"], output)
+    def _convolve(self, node: Node) -> None:
+        """A convolution of float32 by copies of its operands, with the result that follows it."""
+        convolution = Convolution(self.graph, node, self.stored, self.tf32)
+        image, filters = (
+            self._workspace(shape, "float32") for shape in (convolution.shape_of_image, convolution.shape_of_filters)
+        )
+        self.functions |= {ROUNDED} if self.tf32 else set()
+        self._launch("image", convolution.image(image), image)
+        self._launch("filters", convolution.filters(filters), filters)
+        last, output = self._follower([node]) or (node, "")
+        try:
+            kernel = convolution.products(image, filters).kernel(last, output or self._buffer(node))
+        except NotHere:
+            self.stored.pop(node.name, None)
+            last, output = node, ""
+            kernel = convolution.products(image, filters).kernel(node, self._buffer(node))
+        self.written.add(output or self.stored[node.name])
+        self._launch("convolution", kernel, output or self.stored[node.name])
+
+    def _launch(self, word: str, kernel: Kernel, output: str) -> None:
+        self._add(
+            word, kernel.scope, kernel.lines, [output], kernel.numbers, kernel.grid, kernel.blocks, kernel.descriptors
+        )
 
     def _pack(self, node: Node) -> None:
         """A copy in which the depth of an operand is contiguous, filled up with zeros."""
@@ -284,13 +312,18 @@ class _Writer:
             self.stored[node.name] = self.results[node.name]
             self.written.add(self.results[node.name])
         elif node.name not in self.stored:
-            name = f"part{len(self.stored) - len(self.inputs) + 1}"
             dtype = "float32" if node.is_float else "int8" if node.dtype == "bool" else node.dtype
-            shape = ", ".join(str(extent) for extent in node.shape) + ("," if len(node.shape) == 1 else "")
-            device = self.inputs[0]
-            self.launches.append(f"{name} = torch.empty(({shape}), dtype=torch.{dtype}, device={device}.device)")
-            self.stored[node.name] = name
+            self.stored[node.name] = self._workspace(node.shape, dtype)
         return self.stored[node.name]
+
+    def _workspace(self, extents: Sequence[int], dtype: str) -> str:
+        """The name of memory that the host makes."""
+        self.parts += 1
+        name = f"part{self.parts}"
+        shape = ", ".join(str(extent) for extent in extents) + ("," if len(extents) == 1 else "")
+        device = self.inputs[0]
+        self.launches.append(f"{name} = torch.empty(({shape}), dtype=torch.{dtype}, device={device}.device)")
+        return name
 
     def _add(
         self,
@@ -301,20 +334,24 @@ class _Writer:
         extra: Mapping[str, str],
         grid: str,
         blocks: Mapping[str, str],
+        descriptors: Mapping[str, str] | None = None,
     ) -> None:
         """A kernel and its launch; `extra` are numbers that it is given, `blocks` sizes and the constants that they
-        are."""
+        are, `descriptors` those of tensors that it reads by tiles."""
+        described = descriptors or {}
         name = f"{word.split('2d')[0].split('3d')[0].strip('_')}_kernel"
         name = name if not any(f"def {name}(" in text for text in self.kernels) else f"{name}_{len(self.kernels) + 1}"
         self.helpers |= scope.helpers
         self.constants.update(blocks.values())
         tensors = list(dict.fromkeys([*(scope.stored[node] for node in self.stored if node in scope.loaded), *outputs]))
         body = "\n".join(f"    {line}" for line in lines)
-        pointers = ", ".join(f"{tensor}_ptr" for tensor in tensors)
+        pointers = ", ".join([*(f"{name}_desc" for name in described), *(f"{tensor}_ptr" for tensor in tensors)])
         numbers = "".join(f", {number}" for number in extra)
         sizes = "".join(f", {block}: tl.constexpr" for block in blocks)
         self.kernels.append(f"@triton.jit\ndef {name}({pointers}{numbers}{sizes}):\n{body}\n")
-        given = ", ".join([*tensors, *extra.values(), *(f"{block}={value}" for block, value in blocks.items())])
+        given = ", ".join(
+            [*described.values(), *tensors, *extra.values(), *(f"{block}={value}" for block, value in blocks.items())]
+        )
         self.launches.append(f"{name}[{grid}](\n        {given}\n    )")
 
     def _module(self) -> str:

@@ -14,6 +14,7 @@ from autocomp.targets.triton.start.traced.index import Index, join, split, symbo
 Coordinates = tuple[Index, ...]
 MADE = frozenset({"full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "scalar_tensor", "arange", "iota"})
 
+LONGEST = (1 << 31) - (1 << 20)  # elements whose places fit into 32 bits, those of the last block with them
 SIZES = ("M", "N", "K", "cols", "count", "length")  # parameters of kernels, whose names a tensor may have too
 WORDS = {"abs": "size", "pow": "power", "expm1": "growth", "log1p": "logarithm", "tanh": "tangent"}  # names in use
 
