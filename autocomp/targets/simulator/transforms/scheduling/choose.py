@@ -114,13 +114,9 @@ def fits(grid: Grid, model: CostModel) -> bool:
 
 def _all(model: CostModel, base: Schedule) -> Iterator[Grid]:
     """The grids of schedules with the tiles of one, all blocks and orders that fit."""
-    computation = model.computation
-    for block in _blocks(model, base):
-        for order in _orders(computation, block, base):
-            for inner in _inners(model):
-                grid = Grid(computation, replace(base, block=block, order=order, inner=inner))
-                if not base.shared or grid.shared:
-                    yield grid
+    for grid in _blocks(model, base):
+        if not base.shared or grid.shared:
+            yield from (grid.with_loops(order, inner) for order in _orders(grid) for inner in _inners(model))
 
 
 def _usual(model: CostModel) -> Schedule:
@@ -210,8 +206,8 @@ def _sizes(tiles: int, most: int) -> list[int]:
     return sorted({fitting[round(n * step)] for n in range(_SIZES)} | {size for size in (4, 8) if size in fitting})
 
 
-def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
-    """Blocks whose results fit, twice where there are several."""
+def _blocks(model: CostModel, base: Schedule) -> Iterator[Grid]:
+    """The grids with the blocks whose results fit, twice where there are several."""
     computation = model.computation
     base = replace(base, inner=_inners(model)[0])
     grid = Grid(computation, base)
@@ -227,16 +223,15 @@ def _blocks(model: CostModel, base: Schedule) -> Iterator[Mapping[str, int]]:
         sizes[dim] = sizes[dim][::2]
     for values in cartesian(*sizes.values()):
         block = dict(zip(sizes, values, strict=True))
-        given = replace(base, block=block)
-        if fits(Grid(computation, replace(given, level=dict.fromkeys(OPERANDS, len(base.order)))), model):
-            yield block
+        given = Grid(computation, replace(base, block=block))
+        if fits(given.with_levels(dict.fromkeys(OPERANDS, len(base.order))), model):
+            yield given
 
 
-def _orders(computation: Contraction, block: Mapping[str, int], base: Schedule) -> Iterator[tuple[str, ...]]:
+def _orders(grid: Grid) -> Iterator[tuple[str, ...]]:
     """Orders of the loops over blocks of results: as they are, and with those of the right operand outermost."""
-    parallel, reduction = computation.parallel, computation.reduction
-    right = computation.operand_dims["right"]
-    grid = Grid(computation, replace(base, block=block))
+    parallel, reduction = grid.computation.parallel, grid.computation.reduction
+    right = grid.dims("right")
     outer = [d for d in parallel if grid.blocks[d] > 1]
     seen: set[tuple[str, ...]] = set()
     for order in (tuple(parallel), tuple(sorted(parallel, key=lambda d: d not in right))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
@@ -15,20 +15,8 @@ import numpy.typing as npt
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 
 OPERANDS = ("left", "right")
-_OF_ALL_LEVELS = (
-    "tiles",
-    "spans",
-    "block",
-    "blocks",
-    "first",
-    "last",
-    "order",
-    "outer",
-    "steps",
-    "stationary",
-    "shared",
-    "_held",
-)
+_OF_ALL_LOOPS = ("tiles", "units", "size", "spans", "block", "blocks", "first", "last", "worked", "shared", "_held")
+_OF_ALL_LEVELS = (*_OF_ALL_LOOPS, "order", "outer", "steps", "stationary")
 Count = TypeVar("Count", int, npt.NDArray[np.int64])
 
 
@@ -72,8 +60,16 @@ class Grid:
 
     def with_levels(self, level: Mapping[str, int]) -> Grid:
         """The grid of the same schedule with panels at other levels. Numbers of tiles and blocks are the same."""
-        other = Grid(self.computation, replace(self.schedule, level=level))
-        other.__dict__.update({name: getattr(self, name) for name in _OF_ALL_LEVELS})
+        return self._like(replace(self.schedule, level=level), _OF_ALL_LEVELS)
+
+    def with_loops(self, order: tuple[str, ...], inner: tuple[str, ...]) -> Grid:
+        """The grid of the same schedule with loops in other orders."""
+        return self._like(replace(self.schedule, order=order, inner=inner), _OF_ALL_LOOPS)
+
+    def _like(self, schedule: Schedule, names: Sequence[str]) -> Grid:
+        """The grid of another schedule that has properties of this one, which need not be worked out again."""
+        other = Grid(self.computation, schedule)
+        other.__dict__.update({name: getattr(self, name) for name in names})
         return other
 
     @cached_property
