@@ -54,7 +54,9 @@ class Noise:
             noise *= own if terms is None else abs(own) + 4.0 * terms[start : start + PART] ** 0.5
             own.add_(noise, alpha=unit * length**0.5)
             if of_operands and terms is not None:
-                noise = torch.randn(own.shape, generator=self._generator, device=own.device, dtype=torch.float32)
+                # its size is known: as a random sign, so that four runs estimate it without a spread of their own
+                noise = torch.randint(2, own.shape, generator=self._generator, device=own.device, dtype=torch.int8)
+                noise = (2 * noise - 1).to(torch.float32)
                 noise *= terms[start : start + PART] ** 0.5
                 own.add_(noise, alpha=of_operands)
         return shaken

@@ -197,7 +197,8 @@ class Products:
         if grid.width <= SHALLOW:
             blocks["BLOCK_K"] = "SHALLOW"
         depth = blocks["BLOCK_K"]
-        shape = (1 if grid.runs else grid.phases * grid.groups, grid.rows, grid.width)
+        whole = grid.rows - len(grid.reads[-1][0]) + 1 if grid.runs else grid.rows  # rows whose run ends in the copy
+        shape = (1 if grid.runs else grid.phases * grid.groups, whole, grid.width)
         strides = (grid.depth if not grid.runs else grid.columns, grid.columns, 1)
         taps, products, stored_width = self._shape
         descriptors = {
