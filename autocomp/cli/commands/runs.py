@@ -112,6 +112,7 @@ def track(folders: tuple[Path, ...], tracker: str, output: Path, as_json: bool, 
         return
     for run, command in shown.items():
         say(f"{run} is in {tracker}; see it with: {command}", whole=True)
+    say(f"pip install {tracker} brings that command, if it is missing")
 
 
 def _summary(path: Path) -> RunSummary | None:

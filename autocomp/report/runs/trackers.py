@@ -7,6 +7,7 @@ best kernel. Nothing is sent anywhere unless the tracker's own settings (`MLFLOW
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from importlib import import_module
@@ -75,7 +76,8 @@ class WeightsAndBiases:
 
     def close(self, kernel: Path | None, time: float) -> str:
         if kernel:
-            self._run.save(str(kernel), base_path=str(kernel.parent), policy="now")
+            copied = shutil.copy(kernel, self._run.dir)  # of a file elsewhere wandb keeps a link, and warns
+            self._run.save(copied, base_path=self._run.dir, policy="now")
         self._run.finish()
         return f"wandb sync {Path(self._run.dir).parent}"
 
