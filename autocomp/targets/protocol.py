@@ -363,6 +363,11 @@ class Target(ABC):
                 shares[cause] = shares.get(cause, 0.0) + (amount / value / len(parts) if value else 0.0)
         return shares
 
+    def weight(self, causes: Collection[str], evaluation: Evaluation, diagnosis: Evidence | None) -> float:
+        """The share of the measurement that removing all these causes might save, from 0 to 1."""
+        weights = self.weights(evaluation, diagnosis)
+        return min(1.0, sum(weights.get(cause, 0.0) for cause in causes))
+
     # --- what works without a model ------------------------------------------------------------------------------
 
     def ready(self, name: str, kernel: str, workload: Workload) -> Iterator[tuple[Proposal, str]]:

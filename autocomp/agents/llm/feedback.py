@@ -91,9 +91,8 @@ def unnumbered(kernel: str) -> str:
 
 def relevance(context: Context) -> Mapping[str, float]:
     """For each option that names causes: the share of the measurement that these account for in this kernel."""
-    weights = context.target.weights(context.evaluation, context.diagnosis)
     return {
-        option.id: min(1.0, sum(weights.get(cause, 0.0) for cause in option.applies.causes))
+        option.id: context.target.weight(option.applies.causes, context.evaluation, context.diagnosis)
         for option in context.menu.options
         if option.applies.causes
     }

@@ -34,10 +34,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class Offers:
-    """`detailed` are those with the largest promise, the best first."""
+    """`detailed` are those with the largest promise, the best first. `idle` are the ids of those whose transformation
+    finds nothing to do in this kernel."""
 
     detailed: tuple[Offer, ...]
     brief: tuple[Offer, ...]
+    idle: tuple[str, ...] = ()
 
 
 def offers(context: Context, moves: Sequence[Move]) -> Offers:
@@ -49,19 +51,19 @@ def offers(context: Context, moves: Sequence[Move]) -> Offers:
     if not any(shares.values()):
         return Offers(tuple(made), ())
     total = abs(context.evaluation.value or 1) or 1
+    own = context.target.transformations.names
+    idle = [offer for offer in made if ready and not offer.moves and offer.option.transformation in own]
 
     def promise(offer: Offer) -> float:
-        """As the rules rank: what moves are estimated to save, and a tenth of the causes' share. Nothing where the
-        target's own transformation finds nothing to do, but others do."""
-        if ready and not offer.moves and offer.option.transformation in context.target.transformations.names:
-            return 0.0
+        """As the rules rank: what moves are estimated to save, and a tenth of the causes' share."""
         saved = max((move.saving for _, move in offer.moves), default=0.0)
         return saved / total + 0.1 * (1.0 if offer.share is None else offer.share)
 
-    ranked = sorted(made, key=lambda offer: -promise(offer))
+    ranked = sorted((offer for offer in made if offer not in idle), key=lambda offer: -promise(offer))
     detailed = [offer for offer in ranked if promise(offer) >= 0.1 * WORTH][:MOST_DETAILED]
     brief = [offer for offer in ranked if offer not in detailed]
-    return Offers(_with_moves(detailed, MOST_MOVES), _with_moves(brief, MOST_BRIEF_MOVES))
+    ids = tuple(offer.option.id for offer in idle)
+    return Offers(_with_moves(detailed, MOST_MOVES), _with_moves(brief, MOST_BRIEF_MOVES), ids)
 
 
 def _possible(option: MenuOption, context: Context) -> bool:

@@ -100,7 +100,7 @@ def _roof(evaluation: Evaluation, busy: float, cause: str = BUSY) -> str:
     if "compute" not in parts:
         return f"{evaluation.ratio or 0.0:.0%} of the bound is reached"
     limit = "computation" if parts.get("compute", 0) >= parts.get("memory", 0) else "DRAM traffic"
-    kind = "work that could be done in fewer cycles" if busy > 0.8 else "waiting that could overlap with work"
+    kind = "work that could be done in fewer cycles" if busy > 0.8 else "waiting, which independent work can hide"
     if cause == HOST:
         kind = "code of the kernel that runs on the host"
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -183,6 +183,11 @@ class SimulatorTarget(Target):
 
     def weights(self, evaluation: Evaluation, diagnosis: Evidence | None) -> Mapping[str, float]:
         return profile(evaluation, self.accelerator, limits_of(diagnosis)).shares
+
+    def weight(self, causes: Collection[str], evaluation: Evaluation, diagnosis: Evidence | None) -> float:
+        """Of the critical path where that is known: a wait has a cause of its own, and one why others wait for it."""
+        known = limits_of(diagnosis)
+        return super().weight(causes, evaluation, diagnosis) if known is None else known.share(causes)
 
     def ready(self, name: str, kernel: str, workload: Workload) -> Iterator[tuple[Proposal, str]]:
         return Rewrites(self.accelerator, self.pursued).ready(name, kernel, workload)

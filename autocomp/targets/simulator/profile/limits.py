@@ -5,7 +5,7 @@ Cheap enough to be asked for every kernel that a search expands: the time does n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from autocomp.remember import Recent
@@ -37,6 +37,10 @@ class Limits:
             for cause in {segment.cause, segment.link or segment.cause}:
                 cycles[segment.unit, cause] = cycles.get((segment.unit, cause), 0.0) + segment.share
         return cycles
+
+    def share(self, causes: Collection[str]) -> float:
+        """Share of the critical path that any of these causes account for."""
+        return sum(s.share for s in self.path if s.cause in causes or s.link in causes)
 
     @property
     def around_computation(self) -> float:
