@@ -39,13 +39,15 @@ class Attention(Operation):
     @staticmethod
     def _head(xp: Any, q: Array, k: Array, v: Array, dtype: str, causal: bool) -> tuple[Array, Array]:
         """Result and deviation of one head [length][width]. The weights may be rounded to the type of the inputs before
-        they are multiplied by v; the scores may not."""
+        they are multiplied by v, where small ones lose digits or become 0; the scores may not."""
         length, width = q.shape
         scores = q @ k.T * width**-0.5
         if causal:
             scores = xp.where(xp.tril(xp.ones_like(scores)) > 0, scores, scores * 0.0 - xp.inf)
         raised = xp.exp(scores - xp.amax(scores, axis=-1, keepdims=True))
-        weights = raised / raised.sum(axis=-1, keepdims=True)
+        sums = raised.sum(axis=-1, keepdims=True)
+        weights = raised / sums
+        lost = xp.clip(raised, 0.0, data_type(dtype).smallest / 2) / sums
         value = weights @ v
         norms = (q * q).sum(axis=-1, keepdims=True) ** 0.5 * ((k * k).sum(axis=-1) ** 0.5).max() * width**-0.5
         relative = root(
@@ -55,7 +57,8 @@ class Attention(Operation):
             ACCUMULATOR * length**0.5,
         )
         squares = (weights * weights) @ (v * v)
-        return value, root(relative * squares**0.5, summing(length, value, squares))
+        underflow = ((lost * lost) @ (v * v)) ** 0.5
+        return value, root(relative * squares**0.5, underflow, summing(length, value, squares))
 
     def work(self, dims: Dims, dtype: str, options: OptionValues) -> Work:
         pairs = dims["length"] ** 2
