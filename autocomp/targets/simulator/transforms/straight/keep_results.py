@@ -102,7 +102,7 @@ def _saved(facts: Facts, tensors: Sequence[str]) -> float:
 
 
 def _loaded(program: Program, value: Value) -> ProgramStep | None:
-    """The load that brings a value, to which others may add; None if there is no such load."""
+    """The load that brings a value, to which others may add, or None."""
     (number, access), *others = value.writers
     step = program.steps[number]
     plain = step.kind == "load" and len(step.reads) == 1 and not access.adds and value.first == number

@@ -57,7 +57,7 @@ class Touches:
     """The accesses of a run of commands."""
 
     def __init__(self, commands: Commands) -> None:
-        self.commands = self._c = commands
+        self.commands = commands
         self._memories = commands.accelerator.memories
         joined = _joined(with_registers(commands))
         self.first, self.last = joined.first, joined.last
@@ -74,10 +74,10 @@ class Touches:
     @cached_property
     def forms(self) -> Mapping[int, tuple[Touch, ...]]:
         """The touches of each form's commands, in order."""
-        return {n: self._of(n) for n in range(len(self._c.forms))}
+        return {n: self._of(n) for n in range(len(self.commands.forms))}
 
     def _of(self, number: int) -> tuple[Touch, ...]:
-        commands, form = self._c.of(number), self._c.forms[number]
+        commands, form = self.commands.of(number), self.commands.forms[number]
         counts = self._begin[commands + 1] - self._begin[commands]
         if (counts != counts[:1]).any():
             raise NotApplicable(f"{form.name} does not always touch the same memories")
@@ -96,7 +96,7 @@ class Touches:
 
     def local(self, form: int, *, write: bool) -> tuple[Touch, ...]:
         """The local rows that a form reads or writes, each place once."""
-        dram = self._c.accelerator.dram.name
+        dram = self.commands.accelerator.dram.name
         touches = [t for t in self.forms[form] if t.write is write and t.memory != dram]
         distinct: list[Touch] = []
         for touch in touches:
@@ -110,7 +110,7 @@ class Touches:
 
     def dram(self, form: int, *, write: bool) -> tuple[Touch, ...]:
         """The tensors that a form reads or writes."""
-        dram = self._c.accelerator.dram.name
+        dram = self.commands.accelerator.dram.name
         return tuple(t for t in self.forms[form] if t.write is write and t.memory == dram)
 
     def pieces(self, touch: Touch) -> tuple[int, int, int]:
@@ -136,7 +136,7 @@ class Touches:
 
     @property
     def _time(self) -> int:
-        return len(self._c) + 1
+        return len(self.commands) + 1
 
     def _rows(self, accesses: Column) -> tuple[Column, Column]:
         """The rows of accesses, those of all memories one after another, and for each the command."""
