@@ -15,6 +15,7 @@ from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator, bound
+from autocomp.targets.simulator.evaluate.chain import chain
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import parse
 
@@ -35,36 +36,40 @@ def test_no_schedule_that_ships_beats_the_bound(step: int) -> None:
 
 @pytest.mark.parametrize("latency", [40, 120, 400])
 def test_requests_under_way_bound_what_far_memory_gives(latency: int) -> None:
-    """16 requests of at most 64 bytes, each under way for the latency: 1,024 bytes in that time."""
+    """16 requests of at most 64 bytes, each under way for the latency: 1,024 bytes in that time, the first at once."""
     far = isa.load("gemmini", {"MEM_LATENCY": latency})
     workload = parse("operation: gemm\naccelerator: gemmini\ndims: {I: 4, J: 256, K: 64}\n", Path("flat.yaml"))
-    least = bound(workload, far)
-    assert least.parts["memory"] == math.ceil((4 * 64 + 64 * 256) / min(16, 1024 / latency))
+    least, bytes_in = bound(workload, far), 4 * 64 + 64 * 256
+    beats = max(bytes_in / 16, bytes_in * latency / 1024 - latency)
+    assert least.parts["memory"] == math.ceil(beats) + chain(far).product - 1
     measured = SimulatorEvaluator(far, workload).evaluate(starting_kernel(workload, far))
     assert measured.value is not None
     assert least.value <= measured.value
 
 
 def test_acknowledgements_of_stores_come_between_the_data_of_loads() -> None:
-    """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests, of which 70 may be the last ones."""
+    """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests. The last ones may be acknowledged between
+    the last data and the end: in the time of the ends but for the 70 cycles before the first data."""
     small = isa.load("tpu_v1", {"DIM": 64, "UB_KB": 256, "ACC_KB": 256, "BUS": 64})
     workload = parse("operation: gemm\naccelerator: tpu_v1\ndims: {I: 256, J: 256, K: 256}\n", Path("even.yaml"))
-    least = bound(workload, small)
-    assert least.parts == {"compute": 4096 + 128, "memory": 2 * 256 * 256 / 64 + 256 - 70, "ends": 2 * 70}
+    least, links = bound(workload, small), chain(small)
+    memory = max(2 * 256 * 256 / 64 + 256 - (links.ends - 70), 2 * 256 * 256 / 64 + links.product)
+    assert least.parts == {"compute": 4096 + 130, "memory": memory - 1, "ends": links.ends}
     measured = SimulatorEvaluator(small, workload).evaluate(starting_kernel(workload, small))
     assert measured.value is not None
     assert least.value <= measured.value
 
 
-def test_what_is_not_multiplied_waits_for_no_product() -> None:
-    """16,384 bytes come in by 8 a cycle; of 128 acknowledgements, 12 may come after them."""
-    workload = workloads.load(data_dir("workloads") / "tiny_add.yaml")
-    assert bound(workload, isa.load("tiny")).parts == {"compute": 0, "memory": 2048 + 128 - 12, "ends": 2 * 12}
-
-
-def test_each_channel_has_a_way_back_of_its_own() -> None:
-    """Of 128 acknowledgements, 12 on each of two channels may come after the last data."""
+@pytest.mark.parametrize("channels", [1, 2])
+def test_each_channel_has_a_way_back_for_data_and_acknowledgements(channels: int) -> None:
+    """16,384 bytes come in by 8 a cycle. Of 128 acknowledgements, some may come after them: in the time of the ends but
+    for the 12 cycles before the first data. Nothing is multiplied."""
     workload = workloads.load(data_dir("workloads") / "tiny_add.yaml")
     text = (data_dir("isa") / "tiny.isa").read_text()
-    two = isa.parse(text.replace("bus: 8; latency: MEM_LATENCY;", "bus: 8; latency: MEM_LATENCY; channels: 2;"))
-    assert bound(workload, two).parts["memory"] == (2048 + 128 - 2 * 12) / 2
+    machine = isa.parse(text.replace("latency: MEM_LATENCY;", f"latency: MEM_LATENCY; channels: {channels};"))
+    ends = chain(machine).ends
+    assert bound(workload, machine).parts == {
+        "compute": 0,
+        "memory": math.ceil((2048 + 128) / channels) - (ends - 12) - 1,
+        "ends": ends,
+    }

@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from autocomp.errors import ConfigError
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator, bound, peak_multiply_accumulates
+from autocomp.targets.simulator.evaluate.chain import chain
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import Workload, load, parse
 from autocomp.workload.convolution import each
 
 MACHINES = {name: isa.load(name) for name in ("gemmini", "tiny", "gemmini:fp32")}
 
-ARRAY, LATENCY = 32, 40  # cycles from the array's first to its last row of processing elements, and to DRAM
+GEMMINI = chain(MACHINES["gemmini"])
+ARRAY = 8 + 32  # cycles before the first row enters the array, and from there to its last row of processing elements
 
 SHIPPED = [
     "gemm_100x70x30",
@@ -184,17 +186,20 @@ def start_is_right(workload: Workload) -> None:
 
 def test_the_bound_of_a_large_product_is_that_of_the_multipliers() -> None:
     found = bound(load("gemm_512"), MACHINES["gemmini"])
-    assert found.parts["compute"] == 512**3 // 256 + ARRAY
-    assert found.value == found.parts["compute"] + 2 * LATENCY
-    assert found.parts["memory"] == 2 * 512 * 512 // 16
+    assert found.parts == {
+        "compute": 512**3 // 256 + ARRAY,
+        "memory": 2 * 512 * 512 // 16 + GEMMINI.product - 1,
+        "ends": GEMMINI.ends,
+    }
+    assert found.value == found.parts["compute"] + found.parts["ends"]
     assert "134217728 multiply-accumulates at 256 a cycle" in found.explanation
     assert "the multipliers set the bound" in found.explanation
 
 
 def test_the_bound_of_a_flat_product_is_that_of_the_bus() -> None:
     found = bound(gemm("gemmini", (4, 1024, 16), {}), MACHINES["gemmini"])
-    assert found.parts["memory"] == (4 * 16 + 16 * 1024) // 16
-    assert found.value == found.parts["memory"] + 2 * LATENCY
+    assert found.parts["memory"] == (4 * 16 + 16 * 1024) // 16 + GEMMINI.product - 1
+    assert found.value == found.parts["memory"] + GEMMINI.ends
     assert "the memory bus sets the bound" in found.explanation
 
 
@@ -213,22 +218,22 @@ def test_sums_at_the_edges_of_a_padded_image_are_shorter() -> None:
 
 def test_bounds_of_partial_tiles_are_known_of_machines_with_one_array() -> None:
     other = bound(gemm("tiny", (24, 40, 17), {}), MACHINES["tiny"])
-    assert other.parts["compute"] == 24 * 40 * 17 // 16 + 2  # the latency of the last product
+    assert other.parts["compute"] == 24 * 40 * 17 // 16 + 4  # a cycle to begin, the latency of the last, one to see it
     assert "rows of at most" not in other.explanation
 
 
 def test_a_bus_that_no_request_fills_carries_less_than_its_width() -> None:
     """A request of 128 bytes is three beats of 48 bytes, one of 256 is six: 42 2/3 bytes a cycle. Of the requests to
-    store, all but 70 are acknowledged between the data."""
+    store, some are acknowledged after the last data: in the time of the ends but for 70 cycles before the first."""
     found = bound(gemm("tpu_v1", (512, 512, 512), {"scale": 0.0078125}), isa.load("tpu_v1"))
-    assert found.parts["memory"] == 2 * 512 * 512 * 3 // 128 + 512 * 512 // 256 - 70
+    assert found.parts["memory"] == 2 * 512 * 512 * 3 // 128 + 512 * 512 // 256 - (156 - 70) - 1
     assert "42.6667 a cycle" in found.explanation
 
 
 def test_starting_and_limiting_sums_counts_where_the_unit_of_the_products_does_it() -> None:
     """Each row of 16 sums is a pass to start it, and one for each end of int8."""
     found = bound(gemm("vta", (64, 32, 128), {}), isa.load("vta"))
-    assert found.parts["compute"] == 64 * 32 * 128 // 256 + 3 * 64 * 32 // 16
+    assert found.parts["compute"] == 64 * 32 * 128 // 256 + 3 * 64 * 32 // 16 + 2  # to begin, and to see the last
     assert "starting sums and limiting results" in found.explanation
 
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 from autocomp.remember import remember, remembered
 from autocomp.targets.evaluation import Bound
+from autocomp.targets.simulator.evaluate.chain import Chain, chain
 from autocomp.targets.simulator.isa.derived.analysis import Kind
-from autocomp.targets.simulator.isa.derived.contractions import contractions, multipliers, peak
+from autocomp.targets.simulator.isa.derived.contractions import contractions, peak
 from autocomp.targets.simulator.isa.derived.passes import passes
-from autocomp.targets.simulator.isa.derived.ranges import ranges_of
-from autocomp.targets.simulator.isa.derived.regions import derive, writes
+from autocomp.targets.simulator.isa.derived.regions import derive
 from autocomp.targets.simulator.isa.derived.roles import call_roles
 from autocomp.targets.simulator.isa.main_memory import channel_width, channels, fresh_width, shortest_latency
 from autocomp.targets.simulator.isa.model import Accelerator, Memory
-from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS, UNIT_KEYS
-from autocomp.targets.simulator.isa.tree import Number
+from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS, Settings, unit_number
 from autocomp.workload import Workload
 from autocomp.workload.convolution import convolution
 
@@ -31,14 +30,15 @@ def peak_multiply_accumulates(accelerator: Accelerator) -> int:
 
 def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     """In cycles, the larger of what the multipliers and what the memory bus need, both taken as never waiting, between
-    the first request and the last acknowledgement.
+    the first data that a command can use and the last result.
 
     Compute: multiply-accumulates / peak, and the latency of the last one; in an array, at least the rows that have to
     pass it (`_rows`). Memory: every input that a result depends on crosses the bus at least once and every output once;
     the two directions overlap, so the larger counts, but acknowledgements of stores come between data (`_answers`).
-    Requests are of whole beats, and a unit has a limited number of them under way (`_bus`). Of tensors that are both,
-    nobody knows which elements are. A host that may compute does a part of either beside the machine. Ends: nothing is
-    computed before the first data are there, and the last store has to be acknowledged.
+    Requests are of whole beats, and a unit has a limited number of them under way (`_ways`). The last operands are
+    multiplied after that. Of tensors that are both, nobody knows which elements are. A host that may compute does a
+    part of either beside the machine. Ends: the first load has to complete before anything is computed, and the last
+    store begins after the last result (`chain`).
 
     It holds for every kernel, because it uses nothing that a kernel decides: neither the order of loops, nor the
     operand that stays in an array, nor where data lie in local memory. So it does not count how requests cut the rows
@@ -50,47 +50,73 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
 
 def _bound(workload: Workload, accelerator: Accelerator) -> Bound:
     beside = 0 if workload.host == "control" else HOST_RATE
+    links = Chain() if beside or not workload.inputs else chain(accelerator)
+    reasons: list[str] = []
+    compute = _compute(workload, accelerator, links, beside, reasons)
+    memory = _memory(workload, accelerator, links, beside, reasons)
+    if beside:
+        reasons.append(f"{beside} of either are the most that the host does beside the machine")
+    limit = "the multipliers set" if compute >= memory else "the memory bus sets"
+    explanation = "; ".join(reasons) + f"; {limit} the bound" if reasons else "nothing is known that bounds it"
+    if links.ends:
+        explanation += f"; {links.ends} cycles pass before the first data can be used and after the last result"
+    parts = {"compute": compute, "memory": memory, "ends": links.ends}
+    return Bound(max(compute, memory, 1) + links.ends, explanation, parts)
+
+
+def _compute(workload: Workload, accelerator: Accelerator, links: Chain, beside: int, reasons: list[str]) -> int:
+    """Cycles from the first command that multiplies to the use of the last sum; says in `reasons` what takes them."""
     rate = peak(accelerator)
     macs = workload.multiply_accumulates
     compute = math.ceil(macs / (rate + beside)) if rate else 0
-    besides = 0 if beside or not compute else _besides(workload, accelerator)
+    if not compute:
+        return 0
+    reasons.append(f"{macs} multiply-accumulates at {rate + beside} a cycle take {compute} cycles")
+    if beside:
+        return compute
+    if besides := _besides(workload, accelerator):
+        reasons.append(f"starting sums and limiting results takes the same unit {besides} cycles")
+        compute += besides
+    array = _array(accelerator)
+    if array is not None and (rows := _rows(workload, array)):
+        reasons.append(f"{rows} rows of at most {array.depth} products for {array.columns} results each pass the array")
+        compute = max(compute, rows)
+    if waiting := links.entered + links.result:
+        reasons.append(
+            f"the first begins {links.entered} cycles after its command, the last sum is there {links.result} later"
+        )
+    return compute + waiting
+
+
+def _memory(workload: Workload, accelerator: Accelerator, links: Chain, beside: int, reasons: list[str]) -> int:
+    """Cycles of the bus after its first beat, with those of the products of what comes last; says in `reasons` what
+    takes them."""
     into = sum(tensor.bytes for tensor in workload.tensors if tensor.role == "input") - workload.unused_bytes
     out = sum(tensor.bytes for tensor in workload.tensors if tensor.role == "output")
-    fill, drain = _bus(accelerator)
-    memory = math.ceil(max(into / (fill + beside), out / (drain + beside))) if fill else 0
-    answers = 0 if beside else _answers(accelerator, into, out)
-    parts = []
-    if compute:
-        parts.append(f"{macs} multiply-accumulates at {rate + beside} a cycle take {compute} cycles")
-    if besides:
-        parts.append(f"starting sums and limiting results takes the same unit {besides} cycles")
-        compute += besides
-    array = None if beside else _array(accelerator)
-    rows = 0 if array is None else _rows(workload, array)
-    if array is not None and rows:
-        parts.append(
-            f"{rows} rows of at most {array.depth} products for {array.columns} results each pass the array, "
-            f"the last one in {array.latency} cycles"
-        )
-        compute = max(compute, rows) + array.latency
-    trailing = 0 if beside or not compute else _trailing(accelerator)
-    if trailing:
-        parts.append(f"the last result comes {trailing} cycles later")
-        compute += trailing
-    if memory:
-        rates = " and ".join(f"{each + beside:g}" for each in dict.fromkeys((fill, drain)))
-        parts.append(f"{into} bytes in and {out} bytes out at {rates} a cycle each way take {memory} cycles")
-    if answers > memory:
-        memory = answers
-        parts.append(f"what comes in and the acknowledgements of what goes out share the way back for {memory} cycles")
+    fill, drain = _ways(accelerator)
+    if not fill.rate:
+        return 0
+    rates = " and ".join(f"{each.slowest + beside:g}" for each in dict.fromkeys((fill, drain)))
+    moved = f"{into} bytes in and {out} bytes out at {rates} a cycle each way"
     if beside:
-        parts.append(f"{beside} of either are the most that the host does beside the machine")
-    limit = "the multipliers set" if compute >= memory else "the memory bus sets"
-    explanation = "; ".join(parts) + f"; {limit} the bound" if parts else "nothing is known that bounds it"
-    ends = 0 if beside else _ends(workload, accelerator)
-    if ends:
-        explanation += f"; {ends} cycles pass before the first data and after the last store"
-    return Bound(max(compute, memory, 1) + ends, explanation, {"compute": compute, "memory": memory, "ends": ends})
+        memory = math.ceil(max(into / (fill.slowest + beside), out / (drain.slowest + beside)))
+        reasons.append(f"{moved} take {memory} cycles")
+        return memory
+    filled, drained = fill.cycles(into), drain.cycles(out)
+    reasons.append(f"{moved} take {max(filled, drained)} cycles")
+    if not links.ends:
+        return max(filled, drained)
+    answers = _answers(accelerator, into, out, links.ends - shortest_latency(accelerator))
+    if answers > max(filled, drained):
+        reasons.append(
+            f"what comes in and the acknowledgements of what goes out share the way back for {answers} cycles"
+        )
+    product = links.product if workload.operation in ("gemm", "conv2d") else 0
+    if product:
+        reasons.append(f"a product takes {product} cycles between the two")
+    # Biases need no product: they may come after all that is multiplied.
+    biases = sum(tensor.bytes for tensor in workload.inputs if tensor.name == "bias")
+    return max(filled, answers, fill.cycles(into - biases) + product, drained + product) - 1
 
 
 def _besides(workload: Workload, accelerator: Accelerator) -> int:
@@ -103,10 +129,28 @@ def _besides(workload: Workload, accelerator: Accelerator) -> int:
     return math.floor(each * sum(math.prod(tensor.shape) for tensor in workload.outputs))
 
 
+@dataclass(frozen=True)
+class _Way:
+    """Bytes a cycle that a bus carries at most in one direction, and that go through requests under way: each of these
+    takes the memory's `latency`. Infinite where nothing limits them."""
+
+    rate: float
+    flying: float = math.inf
+    latency: int = 0
+
+    @property
+    def slowest(self) -> float:
+        return min(self.rate, self.flying)
+
+    def cycles(self, amount: float) -> int:
+        """Cycles from the first beat to the last, both included."""
+        return math.ceil(max(amount / self.rate, amount / self.flying - self.latency))
+
+
 @remembered
-def _bus(accelerator: Accelerator) -> tuple[float, float]:
-    """Bytes a cycle that the memory bus carries at most, into the machine and out of it: a request is a power of two
-    of bytes, in whole beats. The width itself where a unit moves data in another way.
+def _ways(accelerator: Accelerator) -> tuple[_Way, _Way]:
+    """The ways into the machine and out of it. A request is a power of two of bytes, in whole beats; the width of the
+    bus itself counts where a unit moves data in another way.
 
     Where memory is far, a unit that waits for answers carries less, by Little's law. A request is under way for the
     memory's latency at least, and a unit has at most `requests` of them under way. Several memories and channels carry
@@ -115,26 +159,27 @@ def _bus(accelerator: Accelerator) -> tuple[float, float]:
     units = {unit.name: unit.settings for unit in accelerator.units}
     latency = shortest_latency(accelerator)
 
-    def carried(role: Kind) -> float:
+    def way(role: Kind) -> _Way:
         rate = fresh_width if role == "load" else channel_width
         reached = _reached(accelerator, write=role == "store")
         buses = [(width, channels(memory)) for memory in reached if (width := rate(memory))]
         moving = [units.get(unit or "", {}) for unit in _moving(accelerator, role)]
         if not buses or not moving or any(unit.get("kind") not in MOVES for unit in moving):
-            return float(sum(width * each for width, each in buses))
+            return _Way(float(sum(width * each for width, each in buses)))
         sizes = {size for unit in moving for size in _requests(unit)}
         beats = sum(each * max(size / -(-size // width) for size in sizes) for width, each in buses)
         if not latency or any(unit.get("instant") for unit in moving):
-            return beats
-        return min(beats, sum(_number(unit, "requests") * max(_requests(unit)) for unit in moving) / latency)
+            return _Way(beats)
+        flying = sum(unit_number(unit, "requests") * max(_requests(unit)) for unit in moving) / latency
+        return _Way(beats, flying, latency)
 
-    return carried("load"), carried("store")
+    return way("load"), way("store")
 
 
-def _answers(accelerator: Accelerator, into: float, out: float) -> int:
+def _answers(accelerator: Accelerator, into: float, out: float, after: int) -> int:
     """Cycles of the ways back from memory, one a channel: a beat of data each, or the acknowledgement of a request to
-    store. Those that may come between the last data and the end are left out, since the ends of a kernel count that
-    time. 0 for units that move data in other ways."""
+    store. Those that may come in the `after` cycles between the last data and the end are left out. 0 for units that
+    move data in other ways."""
     units = {unit.name: unit.settings for unit in accelerator.units}
     loading = [units.get(unit or "", {}) for unit in _moving(accelerator, "load")]
     storing = [units.get(unit or "", {}) for unit in _moving(accelerator, "store")]
@@ -143,26 +188,10 @@ def _answers(accelerator: Accelerator, into: float, out: float) -> int:
         return 0
     width = channel_width(accelerator.dram)
     beat = max(size / -(-size // width) for unit in loading for size in _requests(unit)) if width else math.inf
-    requests = out / max(_number(unit, "request_max") for unit in storing)
+    requests = out / max(unit_number(unit, "request_max") for unit in storing)
     ways = channels(accelerator.dram)
-    last = min(requests, ways * shortest_latency(accelerator))
+    last = min(requests, ways * after)
     return math.ceil((into / beat + requests - last) / ways)
-
-
-@remembered
-def _trailing(accelerator: Accelerator) -> int:
-    """Cycles by which the results of the units that multiply come after all that keeps these busy, at least."""
-    units = {unit.name: unit.settings for unit in accelerator.units}
-    multiplying = multipliers(accelerator)
-    known = [units.get(unit or "") for unit in multiplying]
-    if any(unit is None or unit.get("kind", "serial") != "serial" or unit.get("instant") for unit in known):
-        return 0
-    latencies = [
-        ranges_of(accelerator, instruction).of(instruction.timing.get("latency", Number(0))).low
-        for instruction in accelerator.instructions
-        if instruction.unit in multiplying and writes(accelerator, instruction)
-    ]
-    return max(0, math.floor(min(latencies, default=0)))
 
 
 def _reached(accelerator: Accelerator, *, write: bool) -> tuple[Memory, ...]:
@@ -177,14 +206,9 @@ def _reached(accelerator: Accelerator, *, write: bool) -> tuple[Memory, ...]:
     return tuple(memory for memory in accelerator.drams if memory.name in names)
 
 
-def _number(unit: Mapping[str, int | float | str], key: str) -> int:
-    """A setting of a unit, or the simulator's default."""
-    return int(unit.get(key, UNIT_KEYS[key].default))
-
-
-def _requests(unit: Mapping[str, int | float | str]) -> Iterator[int]:
+def _requests(unit: Settings) -> Iterator[int]:
     """Bytes that a request of a unit may have."""
-    least, most = _number(unit, "request_min"), _number(unit, "request_max")
+    least, most = unit_number(unit, "request_min"), unit_number(unit, "request_max")
     while least <= most:
         yield least
         least *= 2
@@ -192,12 +216,10 @@ def _requests(unit: Mapping[str, int | float | str]) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Array:
-    """An array that a row of at most `depth` elements enters each cycle, and a row of `columns` results leaves
-    `latency` cycles later."""
+    """An array that a row of at most `depth` elements enters each cycle, and a row of `columns` results leaves."""
 
     columns: int
     depth: int
-    latency: int
 
 
 @remembered
@@ -211,7 +233,7 @@ def _array(accelerator: Accelerator) -> _Array | None:
     settings = units[known[0]].settings
     if settings.get("kind") not in ARRAYS or settings.get("instant"):
         return None
-    return _Array(known[1], known[2], _number(settings, "latency"))
+    return _Array(known[1], known[2])
 
 
 def _rows(workload: Workload, array: _Array) -> int:
@@ -233,16 +255,6 @@ def _moving(accelerator: Accelerator, role: Kind) -> frozenset[str | None]:
     """The units that load, or store."""
     instructions = (accelerator.instruction(form.instruction) for form in call_roles(accelerator, role))
     return frozenset(instruction.unit for instruction in instructions if instruction)
-
-
-def _ends(workload: Workload, accelerator: Accelerator) -> int:
-    """Cycles from the first request to its data, and from the last store to its acknowledgement."""
-    units = {unit.name: unit.settings for unit in accelerator.units}
-    carried = _moving(accelerator, "load") | _moving(accelerator, "store")
-    known = [units[name] for name in carried if name in units and units[name].get("kind") in MOVES]
-    if not workload.inputs or len(known) != len(carried) or any(unit.get("instant") for unit in known):
-        return 0
-    return 2 * shortest_latency(accelerator)
 
 
 def beyond(workload: Workload, accelerator: Accelerator, cycles: int) -> str | None:
