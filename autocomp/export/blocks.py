@@ -7,9 +7,12 @@ a GEMM, images of a convolution. Blocks then are contiguous parts of the tensors
 from __future__ import annotations
 
 import math
-from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect, bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+import numpy as np
 
 from autocomp.errors import ConfigError
 from autocomp.export.any_size import AnySize, any_size_cycles, resized
@@ -17,11 +20,10 @@ from autocomp.export.schedule import Schedule
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.any_size import OPERATIONS
 
-Cost = Callable[[int], float]  # cycles by size
-MOST_BLOCKS = 64  # for which costs are compared; of more, the same is assumed
-MULTIPLES = (2, 4, 8)  # of the largest block, for which the kernel of any size is measured
+MULTIPLES = (1, 2, 4, 8)  # of the largest block, up to which costs are compared; of more, the same is assumed
 ENOUGH = 200_000  # cycles, after which what begins a kernel no longer counts
-SAMPLES = 32  # of the sizes between two counts of blocks
+MEASURED = 48  # further sizes at most, for which the kernel of any size is measured
+WORTH = 0.98  # of the cycles of the choice for one less: only then the choice is another
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,19 @@ class Call:
 
 @dataclass(frozen=True)
 class Block:
-    """A fast kernel of `size`, used while at least `size` and less than `limit` is left. Of a remainder of at least
-    `last_from` it computes the last `size`, some of them once more."""
+    """A fast kernel of `size`, called while at least `least` and less than `limit` is left. Where `least` is below its
+    size it computes the last `size`, some of them once more."""
 
     schedule: Schedule
     size: int
-    last_from: int
+    least: int
     limit: float = math.inf
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Kernels, largest first, that differ in the size of one `dimension`. `steps` has the tensors that are cut, with
-    their elements for one of it; all blocks share the others."""
+    """Kernels that differ in the size of one `dimension`; of those that may be called, the first is. `steps` has the
+    tensors that are cut, with their elements for one of it; all blocks share the others."""
 
     dimension: str
     steps: Mapping[str, int]
@@ -63,20 +65,20 @@ class Blocks:
 
     @property
     def least(self) -> int:
-        return self.blocks[-1].size
+        return min(block.size for block in self.blocks)
 
     def calls(self, size: int) -> Iterator[Call]:
         """The calls for a size of at least `least`, as the exported function makes them."""
         done = 0
-        for block in self.blocks:
-            while block.size <= size - done < block.limit:
-                yield Call(block.schedule, block.schedule.dims, done, self.steps)
-                done += block.size
-            if block.last_from <= size - done < block.size <= size:
-                yield Call(block.schedule, block.schedule.dims, size - block.size, self.steps)
+        while done < size:
+            left = size - done
+            fits = (block for block in self.blocks if block.least <= left < block.limit and block.size <= size)
+            block = next(fits, None)
+            if block is None:
+                yield Call(None, {**self.blocks[0].schedule.dims, self.dimension: left}, done, self.steps)
                 return
-        if done < size:
-            yield Call(None, {**self.blocks[0].schedule.dims, self.dimension: size - done}, done, self.steps)
+            yield Call(block.schedule, block.schedule.dims, min(done, size - block.size), self.steps)
+            done += block.size
 
 
 def cuts(group: Sequence[Schedule], accelerator: Accelerator) -> Iterator[tuple[Blocks, ...]]:
@@ -117,58 +119,72 @@ def _whole(dimension: str, names: Sequence[str], schedules: Sequence[Schedule]) 
 
 
 def worth(whole: Blocks, fallback: AnySize | str, accelerator: Accelerator) -> Blocks:
-    """The blocks that make the function faster, as the kernels' cycles tell."""
-    alone = _alone(whole, fallback, accelerator)
-    kept: tuple[Block, ...] = ()
-    for block in reversed(whole.blocks):
-        cheaper = [
-            left for left in range(1, block.size) if _cost(left, kept, alone, block.size) <= block.schedule.cycles
-        ]
-        placed = replace(block, last_from=cheaper[-1] + 1 if cheaper else 1)
-        limit = _limit(placed, kept, alone)
-        if limit > block.size:
-            kept = (replace(placed, limit=limit), *kept)
-    return replace(whole, blocks=kept)
+    """The blocks that make the function faster, as the kernels' cycles tell.
 
-
-def _limit(block: Block, smaller: Sequence[Block], alone: Cost) -> float:
-    """The size from which on blocks of this kind are on average slower than what there is without them."""
-    for count in range(1, MOST_BLOCKS + 1):
-        begin = count * block.size
-        sizes = range(begin, begin + block.size, -(-block.size // SAMPLES))
-        used, unused = (sum(_cost(n, some, alone, n) for n in sizes) for some in ([block, *smaller], smaller))
-        if used >= unused:
-            return begin
-    return math.inf
-
-
-def _cost(left: int, blocks: Sequence[Block], alone: Cost, size: int) -> float:
-    """Cycles of `Blocks.calls` for what is left of a size."""
-    cycles = 0
-    for block in blocks:
-        if block.size <= left < block.limit:
-            cycles += left // block.size * block.schedule.cycles
-            left %= block.size
-        if block.last_from <= left < block.size <= size:
-            return cycles + block.schedule.cycles
-    return cycles + (alone(left) if left else 0)
-
-
-def _alone(whole: Blocks, fallback: AnySize | str, accelerator: Accelerator) -> Cost:
-    """The cycles of the kernel of any size: measured on the simulator for 1, the blocks' sizes and multiples of the
-    largest, and on the lines between these."""
+    The kernel of any size is measured on the simulator: for 1 and multiples of the largest block, then where these
+    leave open which choice is the faster one. Costs in between are on lines.
+    """
+    largest = whole.blocks[0].size
     if isinstance(fallback, str):
-        return lambda _: math.inf
-    dims, largest = whole.blocks[0].schedule.dims, whole.blocks[0].size
-    measured: list[tuple[int, int]] = []
-    for size in sorted({1, *(block.size for block in whole.blocks), *(largest * many for many in MULTIPLES)}):
-        measured.append((size, any_size_cycles(fallback, {**dims, whole.dimension: size}, accelerator)))
-        if size > largest and measured[-1][1] > ENOUGH:
+        return replace(whole, blocks=_choice(whole.blocks, [math.inf] * (2 * largest + 1))[0])
+    dims = whole.blocks[0].schedule.dims
+    measured: dict[int, int] = {}
+    size: int | None
+    for size in (1, *(many * largest for many in MULTIPLES)):
+        measured[size] = any_size_cycles(fallback, {**dims, whole.dimension: size}, accelerator)
+        if size > largest and measured[size] > ENOUGH:
             break
+    blocks, size = _refined(whole.blocks, measured)
+    while size is not None and len(measured) < MEASURED:
+        measured[size] = any_size_cycles(fallback, {**dims, whole.dimension: size}, accelerator)
+        blocks, size = _refined(whole.blocks, measured)
+    return replace(whole, blocks=blocks)
 
-    def cost(size: int) -> float:
-        above = min(max(bisect(measured, (size, 0)), 1), len(measured) - 1)
-        (one, less), (other, more) = measured[above - 1 : above + 1]
-        return less + (size - one) * (more - less) / (other - one)
 
-    return cost
+def _refined(kernels: Sequence[Block], measured: Mapping[int, int]) -> tuple[tuple[Block, ...], int | None]:
+    """The blocks as what is measured tells, and the size to measure next, if one could change them.
+
+    It is a size whose choice is open, or what a block leaves of it: of all these the middle of those of which least is
+    known.
+    """
+    sizes = sorted(measured)
+    lines = np.interp(range(sizes[-1] + 1), sizes, [measured[size] for size in sizes]).tolist()
+    below = [0, *(measured[sizes[bisect(sizes, size) - 1]] for size in range(1, sizes[-1] + 1))]
+    above = [0, *(measured[sizes[bisect_left(sizes, size)]] for size in range(1, sizes[-1] + 1))]
+    least, most = _choice(kernels, below)[1], _choice(kernels, above)[1]
+    doubtful: dict[tuple[int, int], set[int]] = {}
+    for size in range(1, sizes[-1] + 1):
+        if least[size] < above[size] and below[size] < most[size]:
+            for left in (size, *(size - block.size for block in kernels if block.size < size)):
+                doubtful.setdefault((above[left], below[left]), set()).add(left)
+    ends = max(doubtful, key=lambda ends: ends[0] / ends[1], default=(1, 1))
+    lefts = sorted(doubtful[ends]) if ends[0] > ends[1] else [None]
+    return _choice(kernels, lines)[0], lefts[len(lefts) // 2]
+
+
+def _choice(kernels: Sequence[Block], alone: Sequence[float]) -> tuple[tuple[Block, ...], Sequence[float]]:
+    """When each kernel, largest first, is called, and the cycles if one of them is called first. `alone` has the cycles
+    of the kernel of any size; both are by what is left of a size."""
+    blocks: tuple[Block, ...] = ()
+    best, by_blocks = alone, [math.inf] * len(alone)
+    for block in reversed(kernels):
+        first, together = [0.0], [0.0]
+        for left, without in enumerate(best[1:], 1):
+            first.append(block.schedule.cycles + together[max(0, left - block.size)])
+            together.append(min(without, first[left]))
+        blocks = (*_placed(block, first, best), *blocks)
+        best, by_blocks = together, list(map(min, by_blocks, first))
+    return blocks, by_blocks
+
+
+def _placed(block: Block, first: Sequence[float], without: Sequence[float]) -> Iterator[Block]:
+    """The block for each range of what is left where calling it first takes fewer cycles than not to call it."""
+    taken = [False]
+    for cycles, other in zip(first[1:], without[1:], strict=True):
+        taken.append(WORTH * cycles < other if taken[-1] else cycles < WORTH * other)
+    last = taken[-block.size :]
+    taken.append(2 * sum(last) > len(last))  # for all that is larger
+    for (_, takes), run in groupby(range(1, len(taken)), key=lambda left: (left < block.size, taken[left])):
+        if takes:
+            *_, end = lefts = [*run]
+            yield replace(block, least=lefts[0], limit=end + 1 if end + 1 < len(taken) else math.inf)

@@ -59,18 +59,18 @@ class Fallback(_Part):
 
 
 class Block(_Part):
-    """A kernel for `size` of the dimension that is cut, used while at least that and less than `limit` is left. Of a
-    remainder from `last_from` on it computes the last `size`."""
+    """A kernel for `size` of the dimension that is cut, called while at least `least` and less than `limit` is left.
+    Where `least` is below its size it computes the last `size`, if the whole is as large."""
 
     function: str
     size: int
-    last_from: int
+    least: int
     limit: int | None = None
 
 
 class Blocks(_Part):
     """For the sizes `others`, and at least the least `size` in `blocks` of the dimension `cut`, a dispatch function
-    computes whole blocks, largest first. The fallback computes the rest."""
+    calls the first of `blocks` that may be, until nothing is left or none may be. The fallback computes the rest."""
 
     dispatch: str
     cut: str
@@ -127,7 +127,7 @@ def _blocks(family: str, blocks: exported_blocks.Blocks) -> Blocks:
         Block(
             function=block.schedule.function,
             size=block.size,
-            last_from=block.last_from,
+            least=block.least,
             limit=int(block.limit) if block.limit < math.inf else None,
         )
         for block in blocks.blocks

@@ -22,7 +22,7 @@ from autocomp.workload import TensorSpec
 
 HEADER = "kernels.h"
 DISPATCH = "dispatch.c"
-DONE = "done"  # of the dimension that is cut
+DONE, LEFT = "done", "left"  # of the dimension that is cut
 _STANDARD = "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n"
 _BUILTINS = {
     "add_matrix": """static void add_matrix(const float *A, const float *B, float *out, size_t rows, size_t cols) {
@@ -128,28 +128,28 @@ def _by_blocks(blocks: Blocks, operation: Dispatch) -> Iterator[str]:
     conditions = [f"{size} >= {blocks.least}", *([_sizes(blocks.others)] if blocks.others else [])]
     yield f"    if ({' && '.join(conditions)}) {{"
     yield f"        size_t {DONE} = 0;"
-    for block in blocks.blocks:
-        limited = block.limit < math.inf
-        below = f" && {size} - {DONE} < {block.limit}" if limited else ""
-        yield f"        for (; {size} - {DONE} >= {block.size}{below}; {DONE} += {block.size}) {{"
-        yield f"            {_call_of_block(block, blocks)}"
-        yield "        }"
-        if block.last_from < block.size:
-            conditions = [f"{size} - {DONE} >= {block.last_from}"]
-            conditions += [f"{size} - {DONE} < {block.size}"] * limited
-            conditions += [f"{size} >= {block.size}"] * (block.size > blocks.least)
-            yield f"        if ({' && '.join(conditions)}) {{"
-            yield f"            {DONE} = {size} - {block.size};"
-            yield f"            {_call_of_block(block, blocks)}"
-            yield "            return 0;"
-            yield "        }"
-    last = blocks.blocks[-1]
-    if last.last_from > 1 or last.limit < math.inf:
-        yield f"        if ({DONE} < {size}) {{"
-        yield from (f"        {line}" for line in _otherwise(operation, blocks))
-        yield "        }"
+    yield f"        while ({DONE} < {size}) {{"
+    yield f"            const size_t {LEFT} = {size} - {DONE};"
+    for before, block in zip(("", *("} else " for _ in blocks.blocks)), blocks.blocks, strict=False):
+        yield f"            {before}if ({_applies(block, blocks)}) {{"
+        if block.least < block.size:
+            yield f"                {DONE} = {size} - {block.size};"
+        yield f"                {_call_of_block(block, blocks)}"
+        yield f"                {DONE} += {block.size};"
+    yield "            } else {"
+    yield from (f"            {line}" for line in _otherwise(operation, blocks))
+    yield "            }"
+    yield "        }"
     yield "        return 0;"
     yield "    }"
+
+
+def _applies(block: Block, blocks: Blocks) -> str:
+    """The condition in C under which a block is called, if none before it is."""
+    conditions = [f"{LEFT} >= {block.least}"]
+    conditions += [f"{LEFT} < {block.limit}"] * (block.limit < math.inf)
+    conditions += [f"{blocks.dimension} >= {block.size}"] * (block.least < block.size > blocks.least)
+    return " && ".join(conditions)
 
 
 def _call_of_block(block: Block, blocks: Blocks) -> str:
@@ -170,7 +170,7 @@ def _otherwise(operation: Dispatch, blocks: Blocks | None = None) -> list[str]:
     if isinstance(fallback, str):
         return [f"    // No kernel for other sizes: {fallback}.", "    return -1;"]
     cut = None if blocks is None else blocks.dimension
-    given = [f"{name} - {DONE}" if name == cut else name for name in fallback.sizes]
+    given = [LEFT if name == cut else name for name in fallback.sizes]
     for tensor in fallback.workload.tensors:
         given.append(tensor.name if blocks is None else _part(tensor.name, tensor.name, blocks))
         given += [fallback.strides[tensor.name]] if tensor.name in fallback.strides else []

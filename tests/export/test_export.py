@@ -19,6 +19,9 @@ from autocomp.cli.entry import autocomp
 from autocomp.data import data_dir
 from autocomp.errors import CandidateFailure, ConfigError, IsaError, KernelError
 from autocomp.export import Export, Schedule, check_export, export_files, of_kernel
+from autocomp.export import blocks as export_blocks
+from autocomp.export.any_size import made
+from autocomp.export.blocks import cuts, worth
 from autocomp.export.dispatch import dispatches
 from autocomp.export.host import Host, compile_library
 from autocomp.schedules.record import ScheduleRecord, from_yaml
@@ -187,6 +190,21 @@ def test_sizes_between_those_of_kernels_are_cut_into_blocks() -> None:
         done = [row for call in calls for row in range(call.first, call.first + call.dims["I"])]
         assert set(done) == set(range(rows))
     assert [call.schedule for call in operation.calls({"I": 4, "J": 8, "K": 10})] == [None]
+
+
+def test_kernels_are_chosen_nearly_as_if_all_sizes_were_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload_ = parsed("{operation: gemm, accelerator: gemmini, dims: {I: 49, J: 8, K: 9}}")
+    kernel = of_kernel(starting_kernel(workload_, MACHINE), "naive", workload_, SimulatorTarget(MACHINE))
+    cycles = [1000 + 900 * -(-rows // 16) for rows in range(49 * 8 + 1)]  # a step for each row of tiles
+    monkeypatch.setattr(export_blocks, "any_size_cycles", lambda _, dims, __: cycles[dims["I"]])
+    ((whole,),) = cuts([replace(kernel, cycles=3100)], MACHINE)
+    chosen = worth(whole, made(kernel, MACHINE), MACHINE)
+    best = [0]
+    for size in range(1, 200):
+        best.append(min(cycles[size], 3100 + best[max(0, size - 49)]))
+    calls = [call for size in range(49, 200) for call in chosen.calls(size)]
+    spent = sum(3100 if call.schedule else cycles[call.dims["I"]] for call in calls)
+    assert spent < 1.01 * sum(best[49:200])
 
 
 def test_images_are_computed_one_after_the_other_by_a_kernel_of_one() -> None:
