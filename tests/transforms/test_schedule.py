@@ -104,13 +104,13 @@ def proposals(facts: Facts) -> list[Parameters]:
     return [proposal.parameters for proposal in candidates_of(transformation("schedule"), facts)]
 
 
-def loads(facts: Facts, tensor: str) -> int:
-    """Moves that a kernel makes of a tensor."""
+def loads(facts: Facts, tensor: str) -> list[int]:
+    """The places of the moves of a tensor among the commands of a kernel."""
     commands = commands_of(facts.written, facts.accelerator, facts.constants)
     (number,) = (n for n, given in enumerate(commands.tensors) if given.name == tensor)
     forms = [n for n, form in enumerate(commands.forms) if form.name == "move_in"]
     moves = np.flatnonzero(np.isin(commands.form, forms))
-    return int((commands.place(moves, "src")[0] == number).sum())
+    return moves[commands.place(moves, "src")[0] == number].tolist()
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,15 @@ def test_computations_with_fences_between_are_scheduled_by_themselves() -> None:
     st.permutations(["i", "j", "k"]),
     st.sampled_from(["row", "full"]),
     st.integers(1, 4),
+    st.tuples(st.integers(0, 3), st.integers(0, 3)),
 )
 def test_results_are_stored_beside_products_whatever_the_blocks(
-    extents: tuple[int, int, int], blocks: tuple[int, int, int], inner: list[str], bias: str, wide: int
+    extents: tuple[int, int, int],
+    blocks: tuple[int, int, int],
+    inner: list[str],
+    bias: str,
+    wide: int,
+    levels: tuple[int, int],
 ) -> None:
     given = dict(zip("IJK", extents, strict=True))
     workload = parse_workload(
@@ -228,8 +234,18 @@ def test_results_are_stored_beside_products_whatever_the_blocks(
     )
     block = {d: min(b, -(-e // 16)) for d, b, e in zip("ijk", blocks, extents, strict=True)}
     schedule = {**_AHEAD, "block": block, "inner": inner, "lead": 8, "width": {"result": wide}}
+    schedule |= {"level": dict(zip(("left", "right"), levels, strict=True))}
     schedule |= {"ahead": sorted(_AHEAD["ahead"]), "kept": inner[-1] == "i", "short_first": inner[-1] == "i"}
     cycles_of(workload, applied(transformation("schedule"), started(workload), schedule))
+
+
+def test_the_next_panel_comes_beside_all_steps_of_this_one() -> None:
+    """Four steps use a panel of four tiles: one of the next panel comes in each."""
+    block = {"block": {"i": 1, "j": 1}, "level": {"left": 1, "right": 0}}
+    schedule = {**block, "ahead": ["left", "right"], "width": {"left": 1}}
+    places = loads(applied(transformation("schedule"), naive(32, 64, 64), schedule), "A")
+    assert len(places) == 8
+    assert min(np.diff(places[4:])) >= 8
 
 
 def test_results_of_one_block_are_stored_beside_the_products_that_follow() -> None:
@@ -279,7 +295,7 @@ def test_channels_of_several_groups_come_by_one_move() -> None:
         applied(transformation("schedule"), started(DEPTHWISE), {"diagonal": {"loop": "g"}, "width": {"left": width}})
         for width in (1, 3)
     )
-    assert loads(apart, "inp") == 3 * loads(together, "inp")
+    assert len(loads(apart, "inp")) == 3 * len(loads(together, "inp"))
     cycles_of(DEPTHWISE, together)
 
 
@@ -349,25 +365,33 @@ def test_a_kernel_with_a_padded_input_is_scheduled_again_beside_its_copy() -> No
     cycles_of(FEW_CHANNELS, again)
 
 
+@pytest.mark.parametrize("taps", [1, 3])
 @pytest.mark.parametrize(("stride", "lines"), [(1, 6), (2, 9)])
-def test_lines_of_an_image_that_several_taps_need_are_loaded_once(stride: int, lines: int) -> None:
+def test_lines_of_an_image_that_several_taps_need_are_loaded_once(stride: int, lines: int, taps: int) -> None:
     workload = convolution(
         {"N": 1, "H": 6 if stride == 1 else 9, "W": 8, "C": 16, "K": 16, "R": 3, "S": 1}, stride=stride
     )
-    block: Parameters = {"ahead": ["left", "right"], "block": {}}
+    block: Parameters = {"ahead": ["left", "right"], "block": {"r": taps}, "level": {"left": 0, "right": 4}}
     apart, shared = (
         applied(transformation("schedule"), started(workload), {**block, "shared": shared}) for shared in (False, True)
     )
-    assert [loads(facts, "inp") for facts in (apart, shared)] == [12, lines]
+    assert [len(loads(facts, "inp")) for facts in (apart, shared)] == [12, lines]
     cycles_of(workload, shared)
 
 
 @settings(max_examples=6, deadline=None)
-@given(convolutions(("gemmini",), channels=20, pixels=16), st.booleans(), st.sampled_from([0, 3, 8]), st.integers(1, 4))
+@given(
+    convolutions(("gemmini",), channels=20, pixels=16),
+    st.booleans(),
+    st.sampled_from([0, 3, 8]),
+    st.integers(1, 4),
+    st.integers(0, 6),
+)
 def test_convolutions_are_right_with_shared_lines_and_loads_ahead(
-    workload: Workload, ahead: bool, lead: int, lines: int
+    workload: Workload, ahead: bool, lead: int, lines: int, level: int
 ) -> None:  # 4 s
-    schedule: dict[str, Any] = {"shared": True, "lead": lead, "block": {"p": lines}, "kept": True}
+    schedule: dict[str, Any] = {"shared": True, "lead": lead, "block": {"p": lines, "r": 1}, "kept": True}
+    schedule["level"] = {"left": level, "right": 7}
     merged = transformation("merge_depth").proposals(started(workload))
     schedule |= {"merged": merged[0].parameters} if merged else {}
     schedule |= {"ahead": ["left", "right"], "deferred": True} if ahead else {}

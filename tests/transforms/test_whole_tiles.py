@@ -186,13 +186,20 @@ def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
             0.7,
             marks=pytest.mark.long,
         ),
+        (ROWWISE, 0.3),
     ],
-    ids=["packed blocks and tokens", "tile registers", "a queue and a relay", "rows of the result along local rows"],
+    ids=[
+        "packed blocks and tokens",
+        "tile registers",
+        "a queue and a relay",
+        "rows of the result along local rows",
+        "pixels that taps share",
+    ],
 )
 def test_convolutions_of_whole_tiles_are_scheduled(given: Mapping[str, Any], share: float) -> None:
     dims = {"N": 1, "H": 6, "W": 6, "C": 32, "K": 32, "R": 3, "S": 3}
     workload = parse(yaml.safe_dump({"operation": "conv2d", "dims": dims, **given}), Path("conv.yaml"))
-    accelerator = isa.load(workload.accelerator, workload.overrides)
+    accelerator = isa.load(workload.accelerator, workload.overrides, [Path(__file__).parent])
     text = starting_kernel(workload, accelerator)
     raised = raised_of(analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants))
     best = kernel.print_kernel(raised.lowered(next(iter(ranked(raised.model))).schedule))

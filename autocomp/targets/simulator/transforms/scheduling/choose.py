@@ -115,7 +115,7 @@ def fits(grid: Grid, model: CostModel) -> bool:
 def _all(model: CostModel, base: Schedule) -> Iterator[Grid]:
     """The grids of schedules with the tiles of one, all blocks and orders that fit."""
     for grid in _blocks(model, base):
-        if not base.shared or grid.shared:
+        if not base.shared or grid.overlapping:
             yield from (grid.with_loops(order, inner) for order in _orders(grid) for inner in _inners(model))
 
 
@@ -141,7 +141,7 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
     if not isinstance(leaves, Tasks):
         return
     for tile in _tiles(leaves, computation):
-        for shared in (False, True) if computation.pieced and computation.overlaps else (False,):
+        for shared in (False, True) if computation.overlaps else (False,):
             if tile != base.tile or shared:
                 yield replace(base, tile=tile, shared=shared)
             yield replace(base, tile=tile, deferred=False, shared=shared)
@@ -267,5 +267,5 @@ def _levels(model: CostModel, given: Grid) -> Iterator[Grid]:
         choices[operand] = list(deepest.values())
     for values in cartesian(*choices.values()):
         grid = given.with_levels(dict(zip(choices, values, strict=True)))
-        if fits(grid, model):
+        if bool(grid.shared) == given.schedule.shared and fits(grid, model):
             yield grid

@@ -173,9 +173,8 @@ class Contraction:
         """Reduced dimensions along which a step takes the left operand to where it is for another coordinate of the
         result: this dimension, and how many steps equal one of its own. As taps do with the lines of an image."""
         shifts: dict[str, tuple[str, int]] = {}
-        whole: set[str] = set() if self.pieced else {self.row, self.depth}  # of these, one command covers a tile
-        for one in set(self.reduction) - whole:
-            for other in set(self.parallel) - whole:
+        for one in set(self.reduction) - ({self.depth} if not self.pieced else set()):
+            for other in self.parallel:
                 ratios = {(s.factor(other), s.factor(one)) for s in self.left.subscripts} - {(0, 0)}
                 if len(ratios) == 1 and all(b > 0 and a > 0 and a % b == 0 for a, b in ratios):
                     ((across, step),) = ratios

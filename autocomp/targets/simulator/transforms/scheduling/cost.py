@@ -280,7 +280,10 @@ class CostModel:
         """Estimated cycles of a schedule, of which this is the grid."""
         steps = grid.steps
         products, stored = totals.products / steps, totals.stored / steps
-        loads = self._loads(grid, totals)
+        loads = {
+            operand: (1.0, share * each) if grid.spreads(operand) else (share, each)
+            for operand, (share, each) in self._loads(grid, totals).items()
+        }
         total = 0.0
         for chosen in ((True, True), (True, False), (False, True), (False, False)):
             part, busy, exposed = 1.0, totals.started / steps, 0.0

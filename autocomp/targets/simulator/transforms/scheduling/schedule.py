@@ -15,7 +15,7 @@ import numpy.typing as npt
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 
 OPERANDS = ("left", "right")
-_OF_ALL_LOOPS = ("tiles", "units", "size", "spans", "block", "blocks", "first", "last", "worked", "shared", "_held")
+_OF_ALL_LOOPS = ("tiles", "units", "size", "spans", "block", "blocks", "first", "last", "worked", "overlapping")
 _OF_ALL_LEVELS = (*_OF_ALL_LOOPS, "order", "outer", "steps", "stationary")
 Count = TypeVar("Count", int, npt.NDArray[np.int64])
 
@@ -70,6 +70,8 @@ class Grid:
         """The grid of another schedule that has properties of this one, which need not be worked out again."""
         other = Grid(self.computation, schedule)
         other.__dict__.update({name: getattr(self, name) for name in names})
+        if not self.overlapping:
+            other.__dict__.update({"shared": {}, "_held": self._held})
         return other
 
     @cached_property
@@ -200,7 +202,7 @@ class Grid:
 
     def slots(self, operand: str) -> tuple[str, ...]:
         """The loops over blocks whose tiles a panel holds side by side."""
-        dims = self.dims(operand)
+        dims = self.dims(operand) - (self.shared.keys() if operand == "left" else set())
         return tuple(name for name in self.order[self.level(operand) :] if name in dims)
 
     def revisits(self, operand: str) -> tuple[str, ...]:
@@ -209,7 +211,8 @@ class Grid:
 
     def revisits_at(self, operand: str, level: int) -> tuple[str, ...]:
         """The same for a panel inside of the outermost `level` loops."""
-        dims = self.dims(operand)
+        shared = self.overlapping.keys() if operand == "left" else set()
+        dims = self.dims(operand) - (shared & set(self.order[level:]))
         return tuple(name for name in self.order[level:] if name not in dims)
 
     def dims(self, operand: str) -> frozenset[str]:
@@ -225,6 +228,18 @@ class Grid:
         kept = (*self.dims(operand), *self.revisits(operand))
         return prod(self.blocks[name] for name in self.order if name not in kept)
 
+    def inside(self, operand: str) -> int:
+        """Steps that use one panel of an operand."""
+        return prod(self.blocks[name] for name in self.order[self.level(operand) :])
+
+    def uses(self, operand: str) -> int:
+        """Steps of a panel that use each tile."""
+        return prod(self.blocks[name] for name in self.revisits(operand))
+
+    def spreads(self, operand: str) -> bool:
+        """True if the next panel of an operand comes beside all steps of this one: where several use the same tiles."""
+        return operand in self.schedule.ahead and self.events(operand) > 1 and bool(self.revisits(operand))
+
     def phases(self, operand: str) -> int:
         """Panels that an operand has in local memory at a time."""
         if operand == "result":
@@ -232,24 +247,31 @@ class Grid:
         return 2 if operand in self.schedule.ahead and self.events(operand) > 1 else 1
 
     @cached_property
-    def shared(self) -> Mapping[str, tuple[str, int]]:
-        """The reduced dimensions, all in a block, whose steps share tiles of the left operand: with which dimension of
-        the result, and how many steps equal one of its own."""
+    def overlapping(self) -> Mapping[str, tuple[str, int]]:
+        """The reduced dimensions whose steps may share tiles of the left operand: with which dimension of the result,
+        and how many steps equal one of its own."""
         overlaps = self.computation.overlaps if self.schedule.shared else {}
         shifts: dict[str, tuple[str, int]] = {}
         for one, (other, steps) in overlaps.items():
             taken = {name for name, _ in shifts.values()}
             several = self.pieces("left", other, self.block[other]) > 1
-            if self.blocks[one] == 1 and steps < self.block[one] and several and other not in taken:
+            alone = self.computation.pieced or self.schedule.tile.get(other, 1) == 1
+            if steps < self.tiles[one] and several and alone and other not in taken:
                 shifts[one] = other, steps
         return shifts
 
+    @cached_property
+    def shared(self) -> Mapping[str, tuple[str, int]]:
+        """Those of them that do: a panel of the left operand holds all of their tiles."""
+        outside = self.order[: self.level("left")] if self.overlapping else ()
+        return {one: shift for one, shift in self.overlapping.items() if one not in outside}
+
     def along(self, operand: str, dim: str, tiles: Mapping[str, Count]) -> Count | int:
         """Places of an operand along a dimension, for numbers of tiles of each, or arrays of them. Places that steps
-        share are along the reduced dimension."""
+        share are along the reduced dimension, all of it."""
         if operand == "left" and dim in self.shared:
             other, steps = self.shared[dim]
-            return steps * (self.pieces(operand, other, tiles[other]) - 1) + tiles[dim]
+            return steps * (self.pieces(operand, other, tiles[other]) - 1) + self.tiles[dim]
         if operand == "left" and dim in {other for other, _ in self.shared.values()}:
             return 1
         return self.pieces(operand, dim, tiles[dim])

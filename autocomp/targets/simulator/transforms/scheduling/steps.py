@@ -123,6 +123,22 @@ class _Estimate:
             cycles = np.where(self._at[dim] == 0, cycles, 0.0)
         return cycles
 
+    def _beside(self, operand: str, loads: Steps) -> Steps:
+        """Cycles of the loads beside the products of each step."""
+        grid = self._grid
+        following: Steps = loads[1:].copy()
+        if grid.steps == self._steps:
+            following[-1] = 0.0
+        if not grid.spreads(operand):
+            return following
+        steps, uses = grid.inside(operand), grid.uses(operand)
+        following[steps - 1 :] = 0.0
+        for first in range(0, self._steps - steps, steps):
+            panel = loads[first + steps : first + 2 * steps]
+            each = np.repeat(panel[panel > 0.0] / uses, uses)[: self._steps - first]
+            following[first : first + len(each)] += each
+        return following
+
     def _products(self) -> Steps:
         """Cycles of the products of each step."""
         grid, row = self._grid, self._grid.computation.row
@@ -196,10 +212,8 @@ class _Estimate:
         period = grid.steps_of_result
         first = np.arange(self._steps) % period == 0
         hidden = grid.defers
-        following = ahead[1:].copy()
-        if grid.steps == self._steps:
-            following[-1] = 0.0
-        following += np.where(following > 0.0, model.handshake, 0.0)
+        following: Steps = sum((self._beside(o, loads[o]) for o in OPERANDS if o in beside), none[1:])
+        following = following + np.where(following > 0.0, model.handshake, 0.0)
         # Beside a block of results, the block before is stored, and the block to come is started.
         stored = _later(stores, period) / period if hidden else none[: self._steps]
         busy = following + (_earlier(starts, period) / period if hidden else 0.0)

@@ -275,6 +275,10 @@ class Moves(Tiles):
         call = self._move(operand, leaf, self._element_of(source, tile, at, shift), place, columns, rows)
         return ["{", *lines, f"if ({self._inside(tile, at)}) {{", call, "}", "}"]
 
+    def comes_at_once(self, operand: str) -> bool:
+        """True if all tiles of the first step come before its first product: several steps share them."""
+        return operand == "left" and any(self.grid.blocks[dim] > 1 for dim in self.grid.shared)
+
     def first_load(self, operand: str, tile: Mapping[str, str]) -> Lines:
         """The moves in front of the first product that uses a tile in the first step."""
         return self.load(operand, tile, NOW, "0")

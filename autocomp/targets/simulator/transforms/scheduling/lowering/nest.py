@@ -58,9 +58,12 @@ class Nest(Products):
         def panel(operand: str) -> Lines:
             """A whole panel: all its slots, one after another."""
             slots = self.grid.slots(operand)
+            counts = {d: self.grid.blocks[d] for d in slots}
+            if operand == "left":  # the first of the steps that share tiles brings those of all
+                counts |= {d: 1 for d in self.grid.shared if self.grid.blocks[d] > 1}
             heads = [
-                f"for (int {name} = 0; {name} < {self.grid.blocks[d]}; {name}++) {{"
-                for d, name in ((d, self.block_name(d)) for d in slots)
+                f"for (int {name} = 0; {name} < {count}; {name}++) {{"
+                for name, count in ((self.block_name(d), count) for d, count in counts.items())
             ]
             sizes = [line for d in slots for line in self.sizes(d, NOW)]
             return [*heads, *sizes, *self.all_loads(operand, NOW, "0"), *["}"] * len(heads)]
@@ -87,6 +90,9 @@ class Nest(Products):
             return lines
 
         return level(0)
+
+    def first_load(self, operand: str, tile: Mapping[str, str]) -> Lines:
+        return self.all_loads(operand, NOW, "0") if self.comes_at_once(operand) else super().first_load(operand, tile)
 
     def conclusion(self) -> Lines:
         """Calls after all loops."""

@@ -24,7 +24,8 @@ _TRAIL = 3  # products of the last step after which a store follows the one that
 @dataclass(frozen=True)
 class Stream:
     """Moves that are spread over products: `total` moves over `over` products, without the last `early` ones. `begins`:
-    the condition, at the head of a step, that the counting starts anew."""
+    the condition, at the head of a step, that the counting starts anew. `fewer`: there may be more products than
+    `over`."""
 
     name: str
     total: str
@@ -32,6 +33,7 @@ class Stream:
     begins: str
     inside: Lines
     early: int = 0
+    fewer: bool = False
 
 
 class Pipeline:
@@ -58,6 +60,7 @@ class Pipeline:
         ahead = [o for o in OPERANDS if o in self._schedule.ahead]
         if ahead and steps > 1:
             loop += nest.coordinates("step + 1", NEXT)
+            loop += [line for operand in ahead if grid.spreads(operand) for line in self._of_next_panel(operand)]
         if self._grid.defers:
             loop += nest.coordinates(
                 f"(step < {grid.steps_of_result} ? 0 : step - {grid.steps_of_result})", LAST, grid.outer
@@ -86,9 +89,8 @@ class Pipeline:
             )
             loop.append(f"const int {stream.name}_over = {over if stream.early else stream.over};")
             name = stream.name
-            more = (
-                f"{name}_due >= {name}_over && {name}s < {name}_moves" if stream.early else f"{name}_due >= {name}_over"
-            )
+            ends = stream.early or stream.fewer
+            more = f"{name}_due >= {name}_over && {name}s < {name}_moves" if ends else f"{name}_due >= {name}_over"
             head = f"for ({name}_due += {name}_moves; {more}; {name}_due -= {name}_over) {{"
             before += [head, *stream.inside, f"{name}s++;", "}"]
         loop += nest.products(NOW, phases, before)
@@ -208,18 +210,60 @@ class Pipeline:
             streams.append(self._results())
         for operand in OPERANDS:
             if operand in self._schedule.ahead and self._grid.steps > 1:
-                streams.append(self._next_tiles(operand))
+                streams += self._loads(operand)
         return streams
 
-    def _next_tiles(self, operand: str) -> Stream:
-        """The loads of the next step's tiles, where it is the first to use them."""
-        nest, steps = self._nest, self._grid.steps
+    def _loads(self, operand: str) -> list[Stream]:
+        """The loads of an operand beside products: of the next step's tiles or, where several steps use a panel, of the
+        next panel. The tiles of the first panel that other steps than the first begin with come step by step too."""
+        grid = self._grid
+        if not grid.spreads(operand):
+            return [self._next_tiles(operand, grid.steps)]
+        first = [self._next_tiles(operand, grid.inside(operand))] if grid.slots(operand) else []
+        return [*first, self._next_panel(operand)]
+
+    def _next_tiles(self, operand: str, steps: int) -> Stream:
+        """The loads of the next step's tiles, where it is the first to use them, and one of the first `steps`."""
+        nest = self._nest
         name = f"{operand}_load"
         unravel, tile = nest.unravelled(operand, f"{name}s", NEXT, "_moved")
         inside = [*unravel, *nest.load(operand, tile, NEXT, nest.phase(operand, "step + 1"))]
         needed = nest.first_visit(operand, NEXT)
         total = f"(step < {steps - 1} && ({needed})) ? {nest.total(operand, NEXT)} : 0"
         return Stream(name, total, self._in_step(), "1", inside, self._schedule.early)
+
+    def _next_panel(self, operand: str) -> Stream:
+        """The loads of the next panel, beside all steps that use this one: the tiles that one step is the first to use
+        beside as many steps as use them."""
+        nest, grid = self._nest, self._grid
+        steps, name, at = grid.inside(operand), f"{operand}_panel", f"_{operand}"
+        unravel, tile = nest.unravelled(operand, f"{name}s", at, "_moved")
+        inside = [*unravel, *nest.load(operand, tile, at, f"step / {steps} + 1")]
+        total = f"step < {grid.steps - steps} ? {nest.total(operand, at)} : 0"
+        begins = f"step % {grid.uses(operand)} == 0"
+        return Stream(name, total, self._beside_panel(operand), begins, inside, self._schedule.early, fewer=True)
+
+    def _beside_panel(self, operand: str) -> str:
+        """The fewest products of the steps beside which the tiles go that a step of the next panel is first to use."""
+        grid = self._grid
+        own = grid.order[grid.level(operand) :]
+        least = prod(min(grid.first[d], grid.block[d], grid.last[d]) for d in own) * grid.uses(operand)
+        exact = prod(grid.worked[d] for d in own)
+        counts = (f"({self._nest.count(d, NOW)})" for d in self._nest.inner if d not in own)
+        return " * ".join([*counts, str(least if grid.slots(operand) else exact)])
+
+    def _of_next_panel(self, operand: str) -> Lines:
+        """The coordinates of the step of the next panel that is the first to use what comes beside this step."""
+        grid, slots = self._grid, self._grid.slots(operand)
+        steps = grid.inside(operand)
+        first = f"(step / {steps} + 1) * {steps}"
+        place, stride = grid.uses(operand), 1
+        for dim in reversed(grid.order[grid.level(operand) :]):
+            if dim in slots:
+                first += f" + step % {steps} / {place} % {grid.blocks[dim]} * {stride}"
+                place *= grid.blocks[dim]
+            stride *= grid.blocks[dim]
+        return self._nest.coordinates(first, f"_{operand}")
 
     def _in_step(self) -> str:
         return " * ".join(f"({self._nest.count(d, NOW)})" for d in self._nest.inner) or "1"

@@ -56,7 +56,9 @@ class Products(Moves):
 
     def first_use(self, operand: str, counters: Mapping[str, str]) -> str:
         """The condition on the loops' counters that a product of a step is the first one to use a move's tiles of an
-        operand."""
+        operand. Where all tiles come at once, it is the first one of all."""
+        if self.comes_at_once(operand):
+            return " && ".join(f"{counters[d]} == 0" for d in self.inner) or "1"
         column, width = self._side(operand), self._width(operand)
         tests = [f"{counters[d]} == 0" for d in self.inner if d not in self.grid.dims(operand)]
         if width > 1:

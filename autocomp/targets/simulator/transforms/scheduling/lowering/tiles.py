@@ -114,7 +114,7 @@ class Tiles:
         terms = [f"({self._pixel(tile)})"] if within else []
         stride = self._pitch(operand)
         for dim in reversed([d for d in self.tile_order(operand) if d not in within]):
-            terms.append(f"({self._place(operand, dim, tile)}) * {stride}")
+            terms.append(f"({self._place(operand, dim, tile, at)}) * {stride}")
             stride *= self.grid.along(operand, dim, self.grid.block)
         place: list[str] = []
         places = 1
@@ -143,20 +143,20 @@ class Tiles:
             stride *= self.computation.extents[dim]
         return " + ".join(terms)
 
-    def _place(self, operand: str, dim: str, tile: Mapping[str, str]) -> str:
-        """The place of a tile along a dimension of its panel."""
-        at = tile.get(dim, "0")
+    def _place(self, operand: str, dim: str, tile: Mapping[str, str], at: str) -> str:
+        """The place of a tile along a dimension of its panel, in the step `at`."""
+        own = tile.get(dim, "0")
         if operand != "left" or dim not in self.grid.shared:
-            return at if self.grid.along(operand, dim, self.grid.block) > 1 else "0"
+            return own if self.grid.along(operand, dim, self.grid.block) > 1 else "0"
         other, steps = self.grid.shared[dim]
-        return f"({tile.get(other, '0')}) * {steps} + {at}"
+        return f"({tile.get(other, '0')}) * {steps} + {self._tile(dim, own, at)}"
 
     def places(self, operand: str, dim: str, at: str) -> str:
         """Places of an operand along a dimension in a block of a step."""
         if operand != "left" or dim not in self.grid.shared:
             return self.count(dim, at) if self.grid.along(operand, dim, self.grid.block) > 1 else "1"
         other, steps = self.grid.shared[dim]
-        return f"(({self.count(other, at)} - 1) * {steps} + {self.count(dim, at)})"
+        return f"(({self.count(other, at)} - 1) * {steps} + {self.grid.tiles[dim]})"
 
     # --- coordinates
 

@@ -179,14 +179,8 @@ class WholeNest(WholePlaces):
             unit = command.instruction.unit
         return lines
 
-    def first_use(self, operand: str, counters: Mapping[str, str]) -> str:
-        if not self._is_pieced(operand):
-            return super().first_use(operand, counters)
-        return " && ".join(f"{counters[d]} == 0" for d in self.inner) or "1"
-
-    def first_load(self, operand: str, tile: Mapping[str, str]) -> Lines:
-        """All pieces of all tiles come before the first product: several use each."""
-        return self.all_loads(operand, NOW, "0") if self._is_pieced(operand) else super().first_load(operand, tile)
+    def comes_at_once(self, operand: str) -> bool:
+        return self._is_pieced(operand) or super().comes_at_once(operand)  # several products use a piece
 
     def all_loads(self, operand: str, at: str, phase: str) -> Lines:
         return [] if operand in self.leaves.queued else super().all_loads(operand, at, phase)

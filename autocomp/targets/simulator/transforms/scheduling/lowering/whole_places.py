@@ -33,8 +33,6 @@ class WholePlaces(Nest):
             known = self.leaves.sizes.get(dim)
             if not 1 <= size <= (1 if known is None else known.most):
                 raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
-        if self.schedule.shared and not self.computation.pieced:
-            raise NotApplicable("the rows of a whole tile are those of one step")
         if not self.leaves.suits(self.grid):
             raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
 
@@ -67,15 +65,17 @@ class WholePlaces(Nest):
     def _is_pieced(self, operand: str) -> bool:
         return operand == "left" and self.computation.pieced
 
-    def _place(self, operand: str, dim: str, tile: Mapping[str, str]) -> str:
-        place = super()._place(operand, dim, tile)
+    def _place(self, operand: str, dim: str, tile: Mapping[str, str], at: str) -> str:
+        place = super()._place(operand, dim, tile, at)
         if not self._is_pieced(operand):
             return place
         row = self.computation.row
         pieces, piece = self.schedule.tile.get(row, 1), tile.get(PIECE, "0")
         if dim in self.grid.shared and self.grid.shared[dim][0] == row:
             _, steps = self.grid.shared[dim]
-            return f"(({tile.get(row, '0')}) * {pieces} + {piece}) * {steps} + {tile.get(dim, '0')}"
+            return (
+                f"(({tile.get(row, '0')}) * {pieces} + {piece}) * {steps} + {self._tile(dim, tile.get(dim, '0'), at)}"
+            )
         return f"({place}) * {pieces} + {piece}" if dim == row and row not in self._sharing else place
 
     def places(self, operand: str, dim: str, at: str) -> str:
@@ -85,7 +85,7 @@ class WholePlaces(Nest):
         pieces = self._extent(row, "0", at, self.count(row, at))
         if dim in self.grid.shared and self.grid.shared[dim][0] == row:
             _, steps = self.grid.shared[dim]
-            return f"(({pieces} - 1) * {steps} + {self.count(dim, at)})"
+            return f"(({pieces} - 1) * {steps} + {self.grid.tiles[dim]})"
         return pieces if dim == row and row not in self._sharing else super().places(operand, dim, at)
 
     @property
