@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autocomp.targets.simulator import kernel
+from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, transformation
+from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, candidates_of, transformation
 from autocomp.targets.simulator.transforms.straight.program import program_of
 from autocomp.workload import load
 from autocomp.workload import parse as parse_workload
 
-from .conftest import PROOF, apply, machine, with_best
+from .conftest import PROOF, apply, gemm, machine, naive, with_best
 
 CHAIN = (
     "write_out",
@@ -152,6 +152,20 @@ def test_a_short_kernel_of_loops_is_written_out_on_the_way(name: str, parameters
     facts = given_kernel("tinympc_forward")
     at_once = apply(facts, (name, parameters))
     assert at_once.digest == apply(facts, ("write_out", {}), (name, parameters)).digest
+
+
+def test_where_the_host_takes_time_the_commands_alone_are_measured() -> None:
+    ahead = {"block": {"i": 2, "j": 2, "k": 2}, "ahead": ["left", "right"], "deferred": True}
+    text = kernel.print_kernel(apply(naive(64, 64, 64), ("schedule", ahead)).written)
+    slow = isa.load("gemmini", {"HOST": 1})
+    facts = analyse(kernel.parse(text), slow)
+    (proposal,) = candidates_of(transformation("write_out"), facts)
+    judge = SimulatorEvaluator(slow, gemm(64, 64, 64))
+    loops, alone = (
+        judge.evaluate(kernel.print_kernel(f.written), stages=PROOF) for f in (facts, apply(facts, ("write_out", {})))
+    )
+    assert loops.value
+    assert proposal.result == alone.value == loops.value - proposal.gain < 0.5 * loops.value
 
 
 def test_of_what_may_start_at_once_the_given_order_or_the_longest_chain_decides() -> None:

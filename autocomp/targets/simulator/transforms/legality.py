@@ -59,6 +59,12 @@ def value(facts: Facts) -> float | None:
     return float(measured(facts.objective, cycles, energy(facts.accelerator, outcome.work, cycles)))
 
 
+def commands(facts: Facts) -> int | None:
+    """The number of commands that a kernel issues; None where it does not run to its end."""
+    outcome = _run(facts)
+    return None if outcome is None or outcome.error is not None else outcome.command_count
+
+
 def _equal(one: np.ndarray, other: np.ndarray) -> bool:
     if one.dtype.kind in "iub":
         return bool(np.array_equal(one, other))

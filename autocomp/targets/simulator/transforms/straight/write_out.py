@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from autocomp.targets.simulator.kernel.host.costs import host_costs
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.legality import commands, value
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
 from autocomp.targets.simulator.transforms.straight.execution import written_out
 from autocomp.targets.simulator.transforms.straight.program import is_written_out
 from autocomp.targets.simulator.transforms.straight.single import MAX_STATEMENTS
 from autocomp.targets.simulator.transforms.syntax.rewrite import with_body
 
+_REASON = "each command with constant operands, so that all that is known of it can be used"
 _SHORT = 1_000  # commands of kernels that are worth looking at one by one; in longer ones their order matters less
 
 
@@ -37,12 +40,25 @@ class WriteOut(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """The whole kernel, if it is more than commands one after another."""
+        """The whole kernel, if it is more than commands one after another. Where the host's code takes time, with what
+        the commands alone measure."""
         if is_written_out(facts):
             return ()
+        if host_costs(facts.accelerator) is not None:
+            return self._measured(facts)
         if _commands(facts) > MAX_STATEMENTS:
             return ()
-        return [Proposal({}, "each command with constant operands, so that all that is known of it can be used")]
+        return [Proposal({}, _REASON)]
+
+    def _measured(self, facts: Facts) -> Sequence[Proposal]:
+        issued, before = commands(facts), value(facts)
+        if issued is None or issued > MAX_STATEMENTS or before is None:
+            return ()
+        try:
+            after = value(applied(self, facts, {}))
+        except NotApplicable:
+            return ()
+        return [Proposal({}, _REASON, before - after, after)] if after is not None else ()
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """Takes no parameters. Control must not depend on data. Hardware loops are written out where kernels can call
