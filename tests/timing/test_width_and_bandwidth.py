@@ -15,14 +15,15 @@ accelerator wide {
   param WIDTH = 1;
   param BANDWIDTH = 0;
   param INTERLOCK = 0;
+  param REORDER = 0;
   param RENAMED = 0;
   param PLACES = 2;
   memory dram { kind: dram; latency: 4; }
   memory rows { rows: 64; row: i32[16]; bandwidth: BANDWIDTH; renamed: RENAMED; }
   address at { field row = 5..0; memory rows; }
   front { width: WIDTH; latency: 1; queue: 16; }
-  unit one { kind: serial; interlock: INTERLOCK; entries: 8; queue: 8; }
-  unit two { kind: serial; interlock: INTERLOCK; entries: 8; queue: 8; }
+  unit one { kind: serial; interlock: INTERLOCK; reorder: REORDER; entries: 8; queue: 8; }
+  unit two { kind: serial; interlock: INTERLOCK; reorder: REORDER; entries: 8; queue: 8; }
   unit load { kind: transfer_in; entries: 8; queue: 8; in_flight: PLACES; }
   instruction load_row(to: at, from: dram*) on load { semantics { for c < 4: rows[to.row][c] = from.i32[4 * c]; } }
   instruction set_one(to: at, count: int 1..32, busy: int 1..99, late: int 0..99) on one {
@@ -31,6 +32,10 @@ accelerator wide {
   }
   instruction set_two(to: at, count: int 1..32, busy: int 1..99, late: int 0..99) on two {
     semantics { for r < count, c < 16: rows[to.row + r][c] = 2; }
+    timing { busy: busy; latency: late; }
+  }
+  instruction add_two(to: at, by: at, busy: int 1..99, late: int 0..99) on two {
+    semantics { for c < 16: rows[to.row][c] = wrap<i32>(rows[to.row][c] + rows[by.row][c]); }
     timing { busy: busy; latency: late; }
   }
   instruction add_one(to: at, by: at, busy: int 1..99, late: int 0..99) on one {
@@ -98,13 +103,22 @@ def test_waiting_for_bandwidth_is_attributed_to_the_memory() -> None:
     assert causes["BankConflict"] == 16 - 4
 
 
-def test_a_pipeline_waits_for_its_own_results_where_it_is_interlocked() -> None:
+@pytest.mark.parametrize("renamed", [0, 1])
+def test_a_pipeline_waits_for_its_own_results_where_it_is_interlocked(renamed: int) -> None:
     body = "add_one(0, 1, 4, 20); add_one(0, 2, 4, 20); add_one(8, 9, 4, 20);"
-    free, held = times(run(body), "started"), times(run(body, INTERLOCK=1), "started")
+    free, held = times(run(body), "started"), times(run(body, INTERLOCK=1, RENAMED=renamed), "started")
     assert free[1] - free[0] == 4
     assert held[1] - held[0] >= 24
     independent = "add_one(0, 1, 4, 20); add_one(8, 9, 4, 20);"
     assert times(run(independent, INTERLOCK=1), "started") == times(run(independent), "started")
+
+
+def test_commands_pass_those_that_wait_where_the_unit_reorders() -> None:
+    body = "add_one(0, 1, 4, 20); add_one(0, 2, 4, 20); add_one(8, 9, 4, 20); add_one(8, 10, 4, 20);"
+    kept, passing = (times(run(body, INTERLOCK=1, REORDER=n), "started") for n in (0, 1))
+    assert passing[2] == passing[0] + 4 < kept[1] < kept[2]
+    assert passing[1] == kept[1]
+    assert passing[3] == passing[2] + (passing[1] - passing[0])
 
 
 def test_a_write_of_renamed_rows_waits_for_no_older_use_of_them() -> None:
@@ -112,8 +126,14 @@ def test_a_write_of_renamed_rows_waits_for_no_older_use_of_them() -> None:
     held, free = times(run(body), "started"), times(run(body, RENAMED=1), "started")
     assert held[2] > held[1]
     assert free[2] < free[1]
-    body = "set_one(0, 1, 9, 20); set_two(0, 1, 1, 0); add_one(8, 0, 9, 20);"
+    body = "set_two(0, 1, 1, 0); set_one(0, 1, 9, 20); add_one(8, 0, 9, 20);"
     assert times(run(body, RENAMED=1, INTERLOCK=1), "started")[2] >= 29  # a read still waits for the write
+
+
+def test_a_read_of_renamed_rows_waits_for_the_last_write_alone() -> None:
+    body = "set_one(0, 1, 9, 60); set_two(0, 1, 1, 0); add_two(8, 0, 1, 0);"
+    started = times(run(body, RENAMED=1, INTERLOCK=1), "started")
+    assert started[2] < started[0] + 20
 
 
 @settings(max_examples=20)
@@ -125,14 +145,17 @@ def test_a_write_of_renamed_rows_waits_for_no_older_use_of_them() -> None:
     ),
     st.integers(1, 3),
     st.sampled_from([0, 16, 100]),
-    st.integers(0, 1),
+    st.sampled_from(
+        [{}, {"INTERLOCK": 1}, {"INTERLOCK": 1, "REORDER": 1}, {"INTERLOCK": 1, "REORDER": 1, "RENAMED": 1}]
+    ),
 )
 def test_turns_are_timed_alike_with_and_without_memory(
-    commands: list[tuple[str, int, int, int]], width: int, bandwidth: int, interlock: int
+    commands: list[tuple[str, int, int, int]], width: int, bandwidth: int, order: dict[str, int]
 ) -> None:
-    body = " ".join(f"set_{unit}({16 * row}, {count}, {busy}, {busy});" for unit, row, count, busy in commands)
-    text = f"for (int r = 0; r < 60; r++) {{ {body} }}"
-    fast, slow = (
-        run(text, memoise, WIDTH=width, BANDWIDTH=bandwidth, INTERLOCK=interlock) for memoise in (True, False)
+    body = " ".join(
+        f"set_{unit}({16 * row}, {count}, {busy}, {busy}); add_{unit}({16 * row}, {busy}, {count}, {busy});"
+        for unit, row, count, busy in commands
     )
+    text = f"for (int r = 0; r < 60; r++) {{ {body} }}"
+    fast, slow = (run(text, memoise, WIDTH=width, BANDWIDTH=bandwidth, **order) for memoise in (True, False))
     assert times(fast, "completed") == times(slow, "completed")

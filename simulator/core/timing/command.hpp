@@ -34,6 +34,7 @@ struct Command {
   Cause hazard = Cause::ReadAfterWrite;
   uint32_t range_count = 0;
   std::array<Range, kMaxRanges> ranges{};  // the first range_count of them
+  uint32_t replaced = 0;                   // bit i: a later write has renamed the rows that ranges[i] writes
   int32_t sender = -1;                     // the unit that sent it, or -1: the host
   std::array<int64_t, kKeys> values{};
   std::array<AccessInstance, kMaxReads> reads{};  // operands in local memory, in order; the first read_count of them

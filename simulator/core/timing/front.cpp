@@ -89,6 +89,7 @@ std::optional<Cause> hazard_between(const Command& command, const Command& old, 
     const Range& mine = command.ranges[a];
     for (size_t b = 0; b < old.range_count; ++b) {
       const Range& theirs = old.ranges[b];
+      if (old.replaced >> b & 1) continue;
       if (mine.memory != theirs.memory || mine.first >= theirs.last || theirs.first >= mine.last) continue;
       if (!mine.write && !theirs.write) continue;
       if (mine.write && settings.memories[static_cast<size_t>(mine.memory)].renamed) continue;
@@ -96,6 +97,19 @@ std::optional<Cause> hazard_between(const Command& command, const Command& old, 
     }
   }
   return found;
+}
+
+// Later reads of rows that the command writes anew wait for it, and not for the older write of them.
+void replace_writes(const Command& command, Command& old, const Settings& settings) {
+  for (size_t a = 0; a < command.range_count; ++a) {
+    const Range& mine = command.ranges[a];
+    if (!mine.write || !settings.memories[static_cast<size_t>(mine.memory)].renamed) continue;
+    for (size_t b = 0; b < old.range_count; ++b) {
+      const Range& theirs = old.ranges[b];
+      const bool covers = mine.memory == theirs.memory && mine.first <= theirs.first && theirs.last <= mine.last;
+      if (theirs.write && covers) old.replaced |= uint32_t{1} << b;
+    }
+  }
 }
 
 }  // namespace
@@ -108,9 +122,10 @@ void Front::find_hazards(int32_t slot, size_t unit) {
   const bool interlock = context_.settings.units[unit].interlock != 0;
   int64_t youngest = -1;  // of those it waits for
   context_.occupied.each([&](int32_t other) {
-    if (!interlock && context_.pools[unit].owns(other)) return;
-    const Command& old = context_.command(other);
-    const std::optional<Cause> hazard = hazard_between(command, old, context_.settings);
+    Command& old = context_.command(other);
+    const bool ordered = interlock || !context_.pools[unit].owns(other);
+    const std::optional<Cause> hazard = ordered ? hazard_between(command, old, context_.settings) : std::nullopt;
+    replace_writes(command, old, context_.settings);
     if (!hazard) return;
     waits_for.add(other);
     if (old.operation > youngest) command.hazard = *hazard;
@@ -354,7 +369,7 @@ void Front::archive(Archive& archive) {
     archive.number(operation);
     archive.value(id);
     if (!archive.saves()) stream_.restore(operation, id, command);
-    archive.value(command.hazard);
+    archive.values(command.hazard, command.replaced);
     CommandTiming& times = command.times;
     for (int64_t* cycle : {&times.offered, &times.accepted, &times.allocated, &times.started}) archive.stamp(*cycle);
     archive.stamp(times.issued, context_.settings.units[context_.unit_of[static_cast<size_t>(slot)]].start);

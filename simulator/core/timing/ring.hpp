@@ -22,6 +22,11 @@ class Ring {
     slots_[tail_++ & mask_] = std::move(item);
   }
   void pop() { ++head_; }
+  // Takes out the item at that place; those before it keep their order.
+  void pop_at(size_t place) {
+    for (size_t i = place; i > 0; --i) (*this)[i] = std::move((*this)[i - 1]);
+    pop();
+  }
   // To that many items, of any value.
   void resize(size_t count) {
     while (slots_.size() < count) grow();

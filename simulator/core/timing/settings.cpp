@@ -26,6 +26,7 @@ const std::vector<Field>& unit_fields() {
       {"entries", &U::entries, 1},
       {"queue", &U::queue, 1},
       {"interlock", &U::interlock, 0},
+      {"reorder", &U::reorder, 0},
       {"start", &U::start, 1},
       {"priority", &U::priority, 0},
       {"serial", &U::serial, 0},

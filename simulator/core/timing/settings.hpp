@@ -102,6 +102,7 @@ struct UnitSettings {
   bool owner_preload = false;  // a multiply's writes belong to the preload before it
   int64_t entries = 8;         // commands in the pool, from allocation to completion
   int64_t interlock = 0;       // 1: a command waits for older ones of its own unit whose rows it uses
+  int64_t reorder = 0;         // 1: a command need not wait for older ones of its unit that wait for others
   int64_t queue = 8;           // issued commands waiting in front of the unit
   int64_t start = 1;           // cycles from issue to the unit's first own step
   int64_t priority = 0;        // lower completes first

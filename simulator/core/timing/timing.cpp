@@ -75,12 +75,25 @@ class Engine {
     for (int64_t n = 0; n < settings_.front_width; ++n) front_.retire();
   }
 
+  // Place of the first command that waits for none, before any that uses semaphores or DRAM; 0 if there is none.
+  size_t first_ready(Pool& pool) {
+    for (size_t place = 0; place < pool.unissued.size(); ++place) {
+      const int32_t slot = pool.unissued[place];
+      const Command& command = context_.command(slot);
+      const bool synchronises = command.role == Role::Wait || command.role == Role::Signal;
+      if (synchronises || Semaphores::concerns(command) || command.dram) break;
+      if (context_.waits_for[static_cast<size_t>(slot)].empty()) return place;
+    }
+    return 0;
+  }
+
   void issue() {
     if (!std::exchange(context_.may_issue, false)) return;
     for (size_t u = 0; u < units_.count(); ++u) {
       Pool& pool = context_.pools[u];
       if (pool.unissued.empty()) continue;
-      const int32_t slot = pool.unissued.front();
+      const size_t place = settings_.units[u].reorder != 0 ? first_ready(pool) : 0;
+      const int32_t slot = pool.unissued[place];
       Command& command = context_.command(slot);
       if (!context_.waits_for[static_cast<size_t>(slot)].empty()) continue;
       const bool alone = pool.live <= static_cast<int64_t>(pool.unissued.size());
@@ -94,7 +107,7 @@ class Engine {
       const bool queues = configures && settings_.units[u].instant == 0 && kind.streams;
       if ((!at_once || queues) && !units_.with(u, [](auto& unit) { return unit.accepts(); })) continue;
       context_.semaphores.issue(command, u);
-      pool.unissued.pop();
+      pool.unissued.pop_at(place);
       command.times.issued = context_.now;
       context_.may_issue = context_.progress = true;
       if (!at_once || queues) units_.with(u, [&](auto& unit) { unit.issue(queues ? -1 : slot); });

@@ -67,6 +67,8 @@ void Vocabulary::add_access(Command& command, const InstructionTiming& timing, c
   }
   if (access.accumulate_read) {
     command.accumulate = true;
+    // A write in place orders sums, but not on renamed rows.
+    if (tracks && settings_.memories[static_cast<size_t>(access.memory)].renamed) add_range(command, access);
     return;
   }
   if (command.read_count < kMaxReads) command.reads[command.read_count++] = access;
@@ -93,6 +95,7 @@ void Vocabulary::decode(const OperationList& list, const Operation& operation, C
   command.sender = operation.sender;
   command.host_cycles = operation.host_cycles;
   command.read_count = command.range_count = command.demand_count = 0;
+  command.replaced = 0;
   command.write.reset();
   command.dram.reset();
   command.result.reset();

@@ -85,6 +85,12 @@ UNIT_KEYS: Mapping[str, Key] = _known(
         "entries": Key("commands in the unit's pool, from allocation to completion", kinds=POOLED),
         "queue": Key("issued commands that may wait in front of the unit (expander: of the front's)"),
         "interlock": Key("1: a command waits for older ones of its own unit whose rows it uses", kinds=POOLED, most=1),
+        "reorder": Key(
+            "1: a command passes older ones of its unit that wait for rows, but none that uses semaphores or DRAM, as "
+            "an out-of-order processor does; needs `interlock`",
+            kinds=("serial",),
+            most=1,
+        ),
         "start": Key("cycles from a command's issue to its first step", kinds=POOLED),
         "priority": Key("of completions: one command completes a cycle, the lowest number first", kinds=POOLED),
         "serial": Key("1: a command issues only when all older ones of the unit have completed", kinds=POOLED, most=1),
@@ -362,6 +368,12 @@ def check_timing(accelerator: Accelerator, places: Mapping[str, Place]) -> None:
             _check(where, key, value, UNIT_KEYS, places.get(f"{where}.{key}"))
             if kind not in UNIT_KEYS[key].kinds:
                 raise IsaError(f"{where}: kind {kind} has no setting {key!r}", place=places.get(f"{where}.{key}"))
+        if unit_number(unit.settings, "reorder") and not unit_number(unit.settings, "interlock"):
+            raise IsaError(
+                f"{where}: reorder is 1, but interlock is 0: nothing would order commands that use the same rows",
+                place=places.get(f"{where}.reorder"),
+                hint="add `interlock: 1;`",
+            )
         if kind in MOVES:
             _check_requests(accelerator, unit, kind, places)
     _check_entries(accelerator, places)
