@@ -27,9 +27,9 @@ class Offer:
     experience: Experience | None = None
 
     @property
-    def measured(self) -> bool:
-        """True if a move was run, which says more than the share does."""
-        return any(move.measured for _, move in self.moves)
+    def estimated(self) -> bool:
+        """True if a move says what it saves, which is more than the share does."""
+        return any(move.saving > 0 for _, move in self.moves)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ SIZES = ("rows", "cols", "depth")  # roles of operands that say how much a comma
 MOVES = ("load", "store")  # kinds of instructions
 UNTIMED = ("fence", "immediate", "wait", "signal", "configure")
 MOST_ROWS = 4096  # of a size that is tried
-FEW, MANY = 8, 40  # commands in a row: the difference is free of how the run begins and ends
+# Commands in a row: the difference is free of how the run begins and ends. A queue that nothing empties holds few.
+ROWS = ((8, 40), (2, 4))
 APART = 1 << 16  # bytes of DRAM between two of them
 POINTER = 1 << 48  # tensor 0 of a trace
 EXTENT = 64  # of the multiplication that operands come from: its rows in DRAM are aligned
@@ -146,12 +147,15 @@ class _Probe:
 
     def _figures(self, commands: Sequence[Command], places: int = 1) -> tuple[int, float] | None:
         """`alone` and `each`, with the results of successive commands in `places` places."""
-        counts = (0, 1, FEW, MANY)
-        runs = [self._cycles([*self.setup, *_in_a_row(self.accelerator, commands, n, places)]) for n in counts]
-        if any(run is None for run in runs):
-            return None
-        none, one, few, many = (run or 0 for run in runs)
-        return one - none, (many - few) / (MANY - FEW)
+        none, one = (self._row(commands, n, places) for n in (0, 1))
+        for few, many in ROWS:
+            runs = [self._row(commands, n, places) for n in (few, many)]
+            if none is not None and one is not None and runs[0] is not None and runs[1] is not None:
+                return one - none, (runs[1] - runs[0]) / (many - few)
+        return None
+
+    def _row(self, commands: Sequence[Command], count: int, places: int) -> int | None:
+        return self._cycles([*self.setup, *_in_a_row(self.accelerator, commands, count, places)])
 
     def _cycles(self, commands: Sequence[Command]) -> int | None:
         if not commands:

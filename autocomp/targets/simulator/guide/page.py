@@ -17,7 +17,15 @@ from autocomp.targets.simulator.isa.main_memory import cached, channel_width
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory, Unit
 from autocomp.targets.simulator.isa.rules import spellings
 from autocomp.targets.simulator.isa.show import show
-from autocomp.targets.simulator.isa.timing import KINDS, POOLED, PROPERTY_KEYS, SECTION_KEYS, UNIT_KEYS, memory_number
+from autocomp.targets.simulator.isa.timing import (
+    KINDS,
+    POOLED,
+    PROPERTY_KEYS,
+    SECTION_KEYS,
+    UNIT_KEYS,
+    memory_number,
+    unit_number,
+)
 from autocomp.targets.simulator.stalls import STALLS, glossary_lines
 
 TOLD = {  # properties that a kernel's author plans with
@@ -76,7 +84,8 @@ def overlap(accelerator: Accelerator) -> Iterator[str]:
         "pools of their units, in that order too: a command whose pool is full holds up all after it."
     )
     if len(pooled) > 1:
-        yield f"The units {', '.join(pooled)} work at the same time."
+        order = f"each on its own commands in program order{_passing(accelerator)}"
+        yield f"The units {', '.join(pooled)} work at the same time, {order}."
     if _section(accelerator, "hazards.tracked"):
         yield "The machine itself orders commands of different units that use the same local rows."
     else:
@@ -84,9 +93,27 @@ def overlap(accelerator: Accelerator) -> Iterator[str]:
     if "Semaphore" in _possible(accelerator):
         yield "A kernel has to wait for all its signals: the next kernel would take one that is left for its own."
     if _section(accelerator, "host.code"):
-        yield "Code of the kernel takes time on the host as well, as an optimising compiler leaves it."
+        yield _code(accelerator)
     else:
         yield "Loops and address arithmetic of the kernel take no time."
+
+
+def _passing(accelerator: Accelerator) -> str:
+    """Units in which commands pass others, as a clause; empty where all of them keep the order."""
+    names = [unit.name for unit in accelerator.units if unit_number(unit.settings, "reorder")]
+    return f"; in {', '.join(names)} a command passes those that wait for rows" if names else ""
+
+
+def _code(accelerator: Accelerator) -> str:
+    cycles = {
+        key: _section(accelerator, f"host.{key}") for key in ("integer", "multiply", "load", "branch", "mispredict")
+    }
+    return (
+        "Code of the kernel takes time on the host as well. Constant operands are built once, in front of all loops, "
+        "so that commands written out with constants cost their issue alone; nothing is unrolled or inlined. In "
+        f"cycles: an addition or shift {cycles['integer']}, a product {cycles['multiply']}, a load {cycles['load']}, "
+        f"a turn of a loop {cycles['branch']}, leaving it {cycles['mispredict']} more."
+    )
 
 
 def _rate(issue: int, width: int) -> str:
@@ -246,6 +273,7 @@ def memory_times(accelerator: Accelerator, *, banks: bool = True) -> Iterator[st
             cut.setdefault(_splitting(unit, bus), []).append(unit.name)
     for words, names in cut.items():
         yield f"- {', '.join(f'`{name}`' for name in names)}: {words}"
+    yield from _answered(accelerator)
     yield from (_ports(memory, banks) for memory in accelerator.local_memories)
 
 
@@ -288,6 +316,16 @@ def _splitting(unit: Unit, bus: int) -> str:
     )
 
 
+def _answered(accelerator: Accelerator) -> Iterator[str]:
+    """The cost of stores on the way back, on which loads come."""
+    names = [f"`{unit.name}`" for unit in accelerator.units if _kind(unit) == "transfer_out"]
+    if names and accelerator.drams:
+        yield (
+            f"- Each request of {', '.join(names)} is acknowledged, which takes a cycle of the way that loaded data "
+            "come by: few wide rows cost less than many narrow ones."
+        )
+
+
 def _beats(count: int) -> str:
     return f"{count} cycle{'s' if count > 1 else ''} of the bus"
 
@@ -299,7 +337,17 @@ def _ports(memory: Memory, told: bool) -> str:
     banks = f"{memory.banks} banks of {memory.rows // max(1, memory.banks)} rows" if memory.banks > 1 else "one bank"
     bandwidth = int(memory.settings.get("bandwidth", 0))
     shared = f", {bandwidth} bytes a cycle for all units of kind serial" if bandwidth else ""
-    return f"- `{memory.name}`: {f'{banks}; ' if told else ''}{ports} a bank and cycle{shared}.{_adders(memory)}"
+    told_banks = f"{banks}; " if told else ""
+    return f"- `{memory.name}`: {told_banks}{ports} a bank and cycle{shared}.{_renamed(memory)}{_adders(memory)}"
+
+
+def _renamed(memory: Memory) -> str:
+    if not memory_number(memory.settings, "renamed"):
+        return ""
+    return (
+        " Each write gets rows of its own: it waits for no older read or write of them, so that one place is enough "
+        "for loads ahead. A read, also one to add to a sum, waits for the write before it."
+    )
 
 
 def _adders(memory: Memory) -> str:
@@ -320,7 +368,8 @@ def limits(accelerator: Accelerator) -> Iterator[str]:
     if rate or bus:
         yield "No kernel takes fewer cycles than the larger of:"
     if rate:
-        yield f"- multiply-accumulates / {rate}, the most that the machine does in a cycle;"
+        host = ", besides what the host computes" if _section(accelerator, "host.code") else ""
+        yield f"- multiply-accumulates / {rate}, the most that the machine does in a cycle{host};"
     if bus:
         yield f"- bytes of inputs / {bus} and bytes of outputs / {bus}, each moved once."
     if rate and bus:
