@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ from toy_search import Toy, Worker, summary
 
 from autocomp.errors import ConfigError
 from autocomp.search.executors import Executor, Lost, Target, TargetCall, make_executor, run_calls
+from autocomp.search.executors.cluster import DaskExecutor
 from autocomp.search.log.journal import Event, read_events
 
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore")]  # the cluster's own
@@ -68,6 +70,28 @@ def test_a_call_that_takes_every_worker_with_it_is_lost_and_the_others_are_not(c
         3: 6,
     }
     executor.shutdown()
+
+
+def test_a_cluster_without_workers_says_what_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from distributed import LocalCluster
+
+    class Reader(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record.getMessage())
+            running.scale(1)
+
+    lines: list[str] = []
+    log, reader = logging.getLogger(DaskExecutor.__module__), Reader()
+    monkeypatch.setattr(sys.modules[DaskExecutor.__module__], "REMINDER", 0.2)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=None, protocol="tcp") as running:
+        log.addHandler(reader)
+        executor = connect(running)
+        log.removeHandler(reader)
+        assert executor.capacity >= 2
+        executor.shutdown()
+    assert lines[0].startswith("waiting for a worker of the Dask cluster at 127.0.0.1:")
 
 
 def test_a_cluster_of_this_machine_ends_with_its_executor() -> None:

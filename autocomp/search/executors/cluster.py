@@ -14,6 +14,7 @@ from autocomp.search.executors.protocol import Target, call_pickled
 
 CALLS_PER_THREAD = 2  # in flight, so that no worker waits for its next call
 CONNECT_SECONDS = 20
+REMINDER = 10.0  # seconds between two lines about a cluster without workers
 
 
 class DaskExecutor:
@@ -29,7 +30,8 @@ class DaskExecutor:
 
     @classmethod
     def at(cls, address: str) -> DaskExecutor:
-        """The cluster whose scheduler listens at HOST:PORT. Raises ConfigError if none answers."""
+        """The cluster whose scheduler listens at HOST:PORT, once it has a worker. Raises ConfigError if none
+        answers."""
         make, client = _distributed().Client, Future[Any]()
 
         def connect() -> None:
@@ -41,12 +43,14 @@ class DaskExecutor:
         # Dask's own time limit does not hold where another service listens, such as the scheduler's page for browsers.
         Thread(target=connect, daemon=True).start()
         try:
-            return cls(client.result(CONNECT_SECONDS + 1))
+            connected = client.result(CONNECT_SECONDS + 1)
         except (OSError, TimeoutError, NoAnswer) as error:
             raise ConfigError(
                 f"no Dask scheduler answers at {address}",
                 hint="dask scheduler --port 8786 starts one, and prints its address",
             ) from error
+        _await_worker(connected, address)
+        return cls(connected)
 
     @classmethod
     def local(cls, workers: int) -> DaskExecutor:
@@ -75,6 +79,17 @@ def dask_setup(worker: object) -> None:
     """The preload of a worker of a local cluster: it leaves Ctrl-C, which a terminal
     sends to all processes, to the one that runs the search."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _await_worker(client: Any, address: str) -> None:
+    """Log every `REMINDER` seconds that the cluster has no workers, until it has one."""
+    while not client.ncores():
+        try:
+            client.wait_for_workers(1, timeout=REMINDER)
+        except _distributed().TimeoutError:
+            logging.getLogger(__name__).warning(
+                f"waiting for a worker of the Dask cluster at {address}; dask worker tcp://{address} starts one"
+            )
 
 
 def _distributed() -> Any:
