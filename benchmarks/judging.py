@@ -19,8 +19,9 @@ from pathlib import Path
 
 import yaml
 
+from autocomp.schedules import lookup
+
 HERE = Path(__file__).parents[1]
-SCHEDULE = HERE / "schedules" / "gemmini" / "gemm" / "I512_J512_K512-9aa3d243.yaml"
 # What the base calls differently: its evaluator's place, and what it calls the value.
 JUDGE = """
 import json, sys, time
@@ -52,17 +53,26 @@ def judged(version: Path, kernel: Path, workload: str) -> dict[str, float]:
     return times
 
 
+def kernel_of(schedule: Path | None) -> str:
+    """The kernel of a schedule's file; without one, the shipped kernel of the default workload."""
+    if schedule is not None:
+        return str(yaml.safe_load(schedule.read_text(encoding="utf-8"))["kernel"])
+    match = lookup("gemm", {"I": 512, "J": 512, "K": 512}, "gemmini", options={"bias": "none"})
+    assert match is not None
+    return match.kernel()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--schedule", type=Path, default=SCHEDULE)
+    parser.add_argument("--schedule", type=Path)
     parser.add_argument("--workload", default="gemm_512x512x512")
     options = parser.parse_args(arguments)
     seconds: dict[str, list[float]] = {"base": [], "this": []}
     with tempfile.TemporaryDirectory() as folder:
         kernel = Path(folder) / "kernel.c"
-        kernel.write_text(yaml.safe_load(options.schedule.read_text(encoding="utf-8"))["kernel"], encoding="utf-8")
+        kernel.write_text(kernel_of(options.schedule), encoding="utf-8")
         for number in range(options.rounds):
             for name, version in {"base": options.base, "this": HERE}.items():
                 times = judged(version, kernel, options.workload)
