@@ -79,6 +79,17 @@ def test_rows_that_no_taps_share_are_joined_as_well() -> None:
     assert cycles(workload, _scheduled(analysed(workload), schedule))
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_products_take_several_lines_of_which_each_tap_reads_a_part(shared: bool) -> None:
+    """A load brings all pixels of two lines, which follow one another in DRAM."""
+    workload = convolution(NEURONCORE, side=9)
+    schedule = {"tile": {"n": 3}, "block": {"n": 2, "j": 1}, "shared": shared, "width": {"left": 2}}
+    for more in ({}, {"ahead": ["left", "right"], "deferred": True, "early": 2}):
+        facts = _scheduled(analysed(workload), {**schedule, **more})
+        assert ", 9);" in kernel.print_kernel(facts.given)  # pixels between lines
+        assert cycles(workload, facts)
+
+
 def test_rows_of_several_images_are_joined_image_by_image() -> None:
     workload = convolution(TPU, images=2)
     facts = analysed(workload)

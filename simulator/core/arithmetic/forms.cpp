@@ -241,13 +241,13 @@ class Recogniser {
     return reduction(e);
   }
 
-  // A sum of products of what depends on rows alone and what depends on columns alone.
+  // A sum of products of what depends on the outer loops, the rows, alone and what depends on the others alone.
   int32_t product(const Expr& e) {
     const Expr body = at(e.b);
     const bool chain = e.op == FmaChain;
     const ExprOp times = e.type == ValueType::Float ? FMul : Mul;
-    if (form_.depth != 2 || variables_ != form_.depth || e.op == Largest || body.op != times || !is_ahead(e.a))
-      return -1;
+    const bool nested = form_.depth > 1 && form_.depth < kFormDepth && variables_ == form_.depth;
+    if (!nested || e.op == Largest || body.op != times || !is_ahead(e.a)) return -1;
     LaneNode lane{.kind = LaneKind::Product, .type = e.type, .op = e.op, .node = e.a, .depth = variables_};
     if (chain && (lane.c = this->lane(e.c)) < 0) return -1;
     ++variables_;
@@ -255,12 +255,25 @@ class Recogniser {
     lane.b = lane.a < 0 ? -1 : this->lane(body.b);
     --variables_;
     if (lane.a < 0 || lane.b < 0) return -1;
+    if ((lane.rows = rows_of(lane.a, lane.b)) == 0) {
+      std::swap(lane.a, lane.b);
+      lane.rows = rows_of(lane.a, lane.b);
+    }
+    return lane.rows == 0 ? -1 : push_reduction(lane);
+  }
+
+  // The outer loops up to the last one that the left factor depends on, at least one. 0: the right factor depends on
+  // them too, or no loop is left for it.
+  [[nodiscard]] int32_t rows_of(int32_t left, int32_t right) const {
     const auto uses = [&](int32_t child, int d) {
       return (form_.lanes[static_cast<size_t>(child)].variables >> d & 1) != 0;
     };
-    if (uses(lane.a, 1) || uses(lane.b, 0)) std::swap(lane.a, lane.b);
-    if (uses(lane.a, 1) || uses(lane.b, 0)) return -1;
-    return push_reduction(lane);
+    int rows = 1;
+    for (int d = 1; d < form_.depth; ++d)
+      if (uses(left, d)) rows = d + 1;
+    for (int d = 0; d < rows; ++d)
+      if (uses(right, d)) return 0;
+    return rows < form_.depth ? rows : 0;
   }
 
   int32_t reduction(const Expr& e) {

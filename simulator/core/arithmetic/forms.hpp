@@ -52,6 +52,7 @@ struct LaneNode {
                                    // Reduction: terms a, or factors a and b on top of c
   int32_t place = -1;              // Load
   int32_t depth = -1;              // Product, Reduction: the sum's variable. Index: the variable
+  int32_t rows = 0;                // Product: the outermost loops, over rows; the others are over columns
   Box box;                         // Cut
   uint8_t variables = 0;           // bit d: depends on v_d
 };

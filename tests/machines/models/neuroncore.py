@@ -65,12 +65,22 @@ class Model:
             self.stats[p, dst] = self.dram.read(src + p * stride, 1, "f4")[0]
 
     def nc_matmul(
-        self, dst: int, stationary: int, moving: int, rows: int, cols: int, depth: int, accumulate: int
+        self,
+        dst: int,
+        stationary: int,
+        moving: int,
+        rows: int,
+        cols: int,
+        depth: int,
+        accumulate: int,
+        lines: int,
+        line_stride: int,
     ) -> None:
-        left = from_bfloat16(self.sbuf[:depth, stationary : stationary + rows]).T
+        at = [stationary + line * line_stride + column for line in range(lines) for column in range(rows)]
+        left = from_bfloat16(self.sbuf[:depth, at]).T
         right = from_bfloat16(self.sbuf[:depth, moving : moving + cols])
-        start = self.psum[:rows, dst : dst + cols]
-        self.psum[:rows, dst : dst + cols] = chain(left, right, start if accumulate else np.zeros_like(start))
+        start = self.psum[: len(at), dst : dst + cols]
+        self.psum[: len(at), dst : dst + cols] = chain(left, right, start if accumulate else np.zeros_like(start))
 
     def activation(
         self, function: int, dst: int, src: int, cols: int, partitions: int, scale: float, bias: int, use_bias: int
@@ -126,7 +136,8 @@ def program(random: np.random.Generator) -> list[Call]:
     """SBUF, PSUM and the vectors are filled, some instructions follow, PSUM and the vectors are copied to SBUF, which
     leaves as a whole."""
     calls: list[Call] = [("dma_load", (pointer(0), 0, 2 * SBUF, PARTITIONS, SBUF))]
-    calls += [("nc_matmul", (32 * i, 16 * i, 200 + 8 * i, PARTITIONS, 32, PARTITIONS, 0)) for i in range(PSUM // 32)]
+    given = PARTITIONS, 32, PARTITIONS, 0, 1, PARTITIONS
+    calls += [("nc_matmul", (32 * i, 16 * i, 200 + 8 * i, *given)) for i in range(PSUM // 32)]
     calls += [("dma_load_vector", (pointer(4 * v), v, 64, PARTITIONS)) for v in range(8)]
     calls += [step(random) for _ in range(int(random.integers(1, 16)))]
     calls.append(("tensor_copy", (0, 0, PSUM, PARTITIONS)))
@@ -150,7 +161,10 @@ def step(random: np.random.Generator) -> Call:
     if kind == 0:
         return "dma_load", (pointer(2 * up_to(2000)), sb, 2 * (cols + up_to(9)), p, cols)
     if kind == 1:
-        return "nc_matmul", (ps, up_to(SBUF - PARTITIONS), sb, p, cols, 1 + up_to(PARTITIONS - 1), up_to(1))
+        lines = 1 + up_to(PARTITIONS // p - 1)
+        stride = 1 + up_to((SBUF - p) // lines - 1)
+        at = up_to(SBUF - p - (lines - 1) * stride)
+        return "nc_matmul", (ps, at, sb, p, cols, 1 + up_to(PARTITIONS - 1), up_to(1), lines, stride)
     if kind in (2, 3):
         scale = float(np.float32(random.choice([1.0, 0.5, -0.25])))
         return "activation", (up_to(6), sb, ps, cols, p, scale, up_to(7), up_to(1))

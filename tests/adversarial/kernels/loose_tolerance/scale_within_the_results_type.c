@@ -13,7 +13,7 @@ void solution(bfloat16_t A[160][9], bfloat16_t B[160][20], bfloat16_t C[9][20]) 
                 const int depth = 160 - k < 128 ? 160 - k : 128;
                 dma_load(&A[k][i], a_tile, 18, depth, rows);
                 dma_load(&B[k][j], b_tile, 40, depth, cols);
-                nc_matmul(c_tile, a_tile, b_tile, rows, cols, depth, k == 0 ? 0 : 1);
+                nc_matmul(c_tile, a_tile, b_tile, rows, cols, depth, k == 0 ? 0 : 1, 1, rows);
             }
             activation(COPY, b_tile, c_tile, cols, rows, 1.0005f, 0, 0);
             dma_store(&C[i][j], b_tile, 40, rows, cols);

@@ -27,6 +27,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.blocked import bl
 from autocomp.targets.simulator.transforms.scheduling.lowering.body import body
 from autocomp.targets.simulator.transforms.scheduling.lowering.joined import joined
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
+from autocomp.targets.simulator.transforms.scheduling.lowering.lined import lined
 from autocomp.targets.simulator.transforms.scheduling.lowering.reading import leaves_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import sized
 from autocomp.targets.simulator.transforms.scheduling.lowering.staged import staged
@@ -95,7 +96,7 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        return blocked(*joined(*sized(whole.computation, staged(tasks_of(whole)))))
+        return blocked(*joined(*lined(*sized(whole.computation, staged(tasks_of(whole))))))
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 

@@ -281,6 +281,12 @@ class Grid:
         pieced = operand == "left" and self.computation.pieced and dim == self.computation.row
         return tiles * self.schedule.tile.get(dim, 1) if pieced else tiles
 
+    @property
+    def row_side(self) -> str:
+        """The dimension along which pieces of the left operand lie side by side: where steps share them, theirs."""
+        row = self.computation.row
+        return next((dim for dim, (other, _) in self.shared.items() if other == row), row)
+
     def side(self, operand: str, column: str) -> str:
         """The dimension along which tiles of an operand lie side by side. It is that of its columns. Where one tile
         has all of these, it is one whose steps go just past them, as from one group of channels to the next."""

@@ -14,7 +14,14 @@ from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_settings
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import FIRST, Command, Extent, Tasks, Varied
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
+    FIRST,
+    Command,
+    Extent,
+    Several,
+    Tasks,
+    Varied,
+)
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 
@@ -48,7 +55,7 @@ class WholeCostModel(CostModel):
         return grid.computation.extents[side], grid.schedule.tile.get(side, 1)
 
     def _column(self, stream: str) -> str:
-        if stream in self.leaves.wide:
+        if stream in self.leaves.wide and not (stream == "left" and self.computation.pieced):
             return self.leaves.wide[stream].dim
         return {"left": self.computation.depth}.get(stream, self.computation.column)
 
@@ -168,17 +175,20 @@ class WholeCostModel(CostModel):
         unit = unit_settings(accelerator, command.instruction)
         parts = 1 if command.parts is None else command.parts.usual
         if command.piece is not None and str(unit.get("kind", "")).startswith("transfer"):
-            count, length, blocks = command.piece.count * parts, command.piece.bytes, 1
+            count, length, blocks, pieces = command.piece.count * parts, command.piece.bytes, 1, 1
             for value in command.operands.values():
                 if isinstance(value, Extent) and value.dense:
                     length = max(1, length * sizes[value.dim] // self._usual[value.dim])
                     blocks = 1 if value.dim in self.leaves.sizes else sizes[value.dim]
                 elif isinstance(value, Extent):
                     count = sizes[value.dim] * value.each
+                elif isinstance(value, Several):
+                    pieces = value.usual
+                    length, count = (length * pieces, count) if value.dense else (length, count * pieces)
             memory = seen_by(accelerator, command.instruction)
             row = command.piece.stride if command.piece.stride >= length else 0
             traffic = Cutting.of(unit, memory).on_average(length, row).scaled(count)
-            return transfer_cycles(unit, memory, count, blocks, traffic)
+            return transfer_cycles(unit, memory, count, blocks, traffic) / pieces
         return parts * (self._stated(command, sizes, "busy", "rows") or 1.0)
 
     def _stated(self, command: Command, sizes: Mapping[str, int], *keys: str) -> float:

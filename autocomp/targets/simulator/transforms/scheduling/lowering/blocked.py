@@ -14,9 +14,11 @@ from autocomp.targets.simulator.transforms.analysis.requests import unit_setting
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, move_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted, turned
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Command,
     Extent,
+    Several,
     Tasks,
     Value,
     Varied,
@@ -30,7 +32,9 @@ _ROWS = 16  # of loads: with fewer, those in flight leave requests unused; with 
 def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
     """The contraction with loads that may bring several tiles, where the machine's moves allow it."""
     for operand in tasks.loads:
-        if operand != "left" or not computation.pieced:
+        if operand == "left" and computation.pieced:
+            tasks = _in_lines(computation, tasks)
+        else:
             tasks = _stacked(computation, _blocked(computation, tasks, operand), operand)
     return computation, tasks
 
@@ -70,6 +74,25 @@ def _stacked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     ((name,), (dim,)) = names, along
     wide = Wide(dim, _most(load, name, move.rows), max(1, _ROWS // move.rows))
     return _widened(tasks, operand, name, wide, move.rows, dense=False)
+
+
+def _in_lines(computation: Contraction, tasks: Tasks) -> Tasks:
+    """Loads of several pieces of the left operand, where these follow one another in DRAM."""
+    load, rows = tasks.loads["left"], tasks.rooms["left"].rows
+    if load.piece is None or load.parts is not None:
+        return tasks
+    across = turned(load)
+    bytes_of_row = load.piece.bytes // rows if across else load.piece.stride
+    row = computation.row
+    names = counted(tasks, load, "left turned" if across else "left", "row", row, rows)
+    if len(names) != 1:
+        return tasks
+    (name,) = names
+    most = _most(load, name, rows)
+    request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // load.piece.bytes
+    wide = Wide(row, most, max(1, request if across else _ROWS // rows), piece=rows * bytes_of_row)
+    load = replace(load, operands={**load.operands, name: Several(rows, wide.request, dense=across)})
+    return replace(tasks, loads={**tasks.loads, "left": load}, wide={**tasks.wide, "left": wide}) if most > 1 else tasks
 
 
 def _taken(tasks: Tasks, operand: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Extent, Room, Sized, Tasks
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Apart, Command, Extent, Room, Sized, Tasks
 
 _UNLIMITED = 1 << 31
 
@@ -24,7 +24,8 @@ def joined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
         return computation, tasks
     size = stored.count
     apart = size < 2 or computation.result.along(row) != size * stored.stride
-    if apart or tasks.rooms["left"].rows != size or not tasks.rooms["left"].addressed:
+    gaps = tasks.lines is None and tasks.rooms["left"].rows != size
+    if apart or gaps or not tasks.rooms["left"].addressed:
         return computation, tasks
     start = () if tasks.start is None else (tasks.start,)
     if any(command.piece is not None for command in start):
@@ -37,12 +38,16 @@ def joined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
 
 
 def _named(tasks: Tasks, command: Command, row: str, size: int) -> frozenset[str]:
-    """The operands that say how many rows of a result a command covers."""
+    """The operands that say how many rows of a result a command covers, or how many lines."""
+    if command is tasks.product and tasks.lines is not None:
+        return frozenset((tasks.lines.count,))
     return counted(tasks, command, "product" if command is tasks.product else "result", "row", row, size)
 
 
 def _most(tasks: Tasks, command: Command, row: str, size: int) -> int:
     """Coordinates whose rows a command covers at most."""
+    if command is tasks.product and tasks.lines is not None:
+        return tasks.lines.most
     names = _named(tasks, command, row, size)
     highest = [p.high for p in command.instruction.parameters if p.name in names]
     return min(((_UNLIMITED if high is None else high) // size for high in highest), default=1)
@@ -50,8 +55,11 @@ def _most(tasks: Tasks, command: Command, row: str, size: int) -> int:
 
 def _opened(tasks: Tasks, row: str, size: int, most: int) -> Tasks:
     def several(command: Command) -> Command:
-        named = _named(tasks, command, row, size)
-        return replace(command, operands={**command.operands, **dict.fromkeys(named, Extent(row, size))})
+        lines = tasks.lines if command is tasks.product else None
+        each = {lines.apart: Apart()} if lines is not None else {}
+        extent = Extent(row, size if lines is None else 1)
+        named = dict.fromkeys(_named(tasks, command, row, size), extent)
+        return replace(command, operands={**command.operands, **named, **each})
 
     def grown(name: str, room: Room) -> Room:
         panel = name in tasks.loads or tasks.owner(name) == "right"

@@ -61,7 +61,7 @@ class _Sizing:
         moved = tasks.loads[self._side].piece
         last = computation.operands[self._side].tensor
         full = moved is not None and moved.bytes == min(self._step, self._total) * last.element
-        self._dense = word == "column" or (full and last.shape[-1] == self._total and _turned(tasks.loads[self._side]))
+        self._dense = word == "column" or (full and last.shape[-1] == self._total and turned(tasks.loads[self._side]))
 
     def outcome(self) -> tuple[Contraction, Tasks] | None:
         tiles = self._c.extents[self._dim]
@@ -210,9 +210,9 @@ class _Sizing:
         if room.sized is not None or self._t.owner(name) == factor:
             return room.sized
         if self._word == "row":
-            grows = self._t.owner(name) == self._side or not _turned(self._t.store)
+            grows = self._t.owner(name) == self._side or not turned(self._t.store)
             return (self._dim, 1) if room.rows == size and grows else None
-        if _turned(self._t.store):
+        if turned(self._t.store):
             return (self._dim, 1) if room.rows == size else None
         columns = self._t.accelerator.memory(room.memory).cols
         return (self._dim, columns) if room.rows > 1 and room.rows == -(-size // columns) else None
@@ -223,8 +223,8 @@ def counted(tasks: Tasks, command: Command, moves: str, word: str, dim: str, siz
     tile has `size` elements along it. `moves`: what the command moves, or product."""
     words = instruction_role(tasks.accelerator, command.instruction).parameters
     names = {p for p in sizes(tasks.accelerator, command.instruction) if _is_size(command, p, dim, size)}
-    turned = _turned(tasks.store if command.piece is None else command)
-    words = {p: _TURNED.get(one, one) if turned else one for p, one in words.items()}
+    across = turned(tasks.store if command.piece is None else command)
+    words = {p: _TURNED.get(one, one) if across else one for p, one in words.items()}
     named = frozenset(p for p in names if _WORDS[moves].get(words[p]) == word)
     unnamed = frozenset(p for p in names if words[p] not in _WORDS[moves])
     return named or (unnamed if len(names) == 1 else frozenset())
@@ -236,7 +236,7 @@ def _is_size(command: Command, parameter: str, dim: str, size: int) -> bool:
     return (value.usual if isinstance(value, Varied) and value.dim == dim else value) == size
 
 
-def _turned(command: Command) -> bool:
+def turned(command: Command) -> bool:
     """True if bytes that follow one another in DRAM go from local row to local row, each into the same column."""
     for transfer in command.given.transfers:
         sides = [transfer.target, *(moved.source for moved in transfer.moved)]

@@ -49,11 +49,13 @@ class Extent:
 
 @dataclass(frozen=True)
 class Rows:
-    """The address of a tile's first row, in one of the buffers. `flags` is the address without its row."""
+    """The address of a tile's first row, in one of the buffers. `flags` is the address without its row. `shifts`: the
+    rows that it goes on by for each step along some dimensions."""
 
     buffer: str
     flags: int
     space: m.AddressSpace
+    shifts: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,22 @@ class Element:
     operand: str
 
 
-Value = int | float | Varied | Extent | Rows | Element
+@dataclass(frozen=True)
+class Apart:
+    """The rows from one line of a tile of the left operand to the next."""
+
+
+@dataclass(frozen=True)
+class Several:
+    """The elements of the pieces that a move brings, `each` for one. `usual`: pieces that fill a request. `dense`: in
+    DRAM they follow one another."""
+
+    each: int
+    usual: int
+    dense: bool
+
+
+Value = int | float | Varied | Extent | Rows | Element | Apart | Several
 
 
 def short_along(value: Value) -> str:
@@ -122,6 +139,16 @@ class Room:
 
 
 @dataclass(frozen=True)
+class LinesOf:
+    """The operands of a product that say how many lines its left tile has, at most `most`, and the rows from one to the
+    next."""
+
+    count: str
+    apart: str
+    most: int
+
+
+@dataclass(frozen=True)
 class Sized:
     """A dimension whose tiles may have other sizes: elements of one in the kernel, and the most."""
 
@@ -132,12 +159,14 @@ class Sized:
 @dataclass(frozen=True)
 class Wide:
     """A load that may bring several tiles along a dimension: coordinates at most, and those that fill a request. The
-    tiles of another dimension may have to be `whole`: a short one would lie elsewhere."""
+    tiles of another dimension may have to be `whole`: a short one would lie elsewhere. Of an operand that comes in
+    pieces these are counted, and `piece` is the bytes from one to the next in DRAM if a load may bring both."""
 
     dim: str
     most: int
     request: int
     whole: str = ""
+    piece: int = 0
 
 
 @dataclass(frozen=True)
@@ -184,6 +213,7 @@ class Tasks:
     near: Mapping[str, tuple[Command, ...]] = field(default_factory=dict)
     wide: Mapping[str, Wide] = field(default_factory=dict)
     filled: frozenset[str] = frozenset()
+    lines: LinesOf | None = None
 
     def chain(self, operand: str) -> tuple[Command, ...]:
         """The commands that bring a tile of an operand to its panel, from its load on."""
@@ -194,6 +224,10 @@ class Tasks:
         wide = self.wide.get(operand)
         if wide is None:
             return 1
+        if operand == "left" and grid.computation.pieced:
+            side = grid.row_side
+            follow = grid.along(operand, side, grid.block) if grid.computation.left.along(side) == wide.piece else 1
+            return max(1, min(grid.schedule.width.get(operand, wide.request), wide.most, follow))
         tile = grid.schedule.tile
         size = tile.get(wide.dim, self.sizes[wide.dim].usual if wide.dim in self.sizes else 1)
         if wide.whole and grid.computation.extents[wide.whole] % tile.get(wide.whole, 1):

@@ -10,11 +10,13 @@ from autocomp.targets.simulator.transforms.scheduling.computation import Operand
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     FIRST,
     FRESH,
+    Apart,
     Command,
     Element,
     Extent,
     Rows,
     RowSetting,
+    Several,
     Value,
     Varied,
     record_of,
@@ -90,6 +92,8 @@ class WholeNest(WholePlaces):
             return f"&{source.tensor.name}" + "[0]" * len(source.subscripts)
         if isinstance(value, Extent):
             return min(self.schedule.tile.get(value.dim, 1), self.computation.extents[value.dim]) * value.each
+        if isinstance(value, Apart | Several):
+            raise NotApplicable("it is not seen how to fill a short tile of lines")
         return value.usual if isinstance(value, Varied) else value
 
     def _before_moves(self) -> Lines:
@@ -139,7 +143,8 @@ class WholeNest(WholePlaces):
         """An operand as text; `step`: what it grows by from one part of the tile to the next."""
         if isinstance(value, Rows):
             phase = phases.get(self.leaves.owner(value.buffer), "0")
-            row = self._row_of(value.buffer, tile, at, phase)
+            shifts = (f" + {self._tile(d, tile.get(d, '0'), at)} * {rows}" for d, rows in value.shifts)
+            row = "".join((self._row_of(value.buffer, tile, at, phase), *shifts))
             return address(value.flags, value.space, f"{row} + {_PART} * {step}" if step else row)
         if isinstance(value, Element):
             source = self._source_of(value.operand)
@@ -151,6 +156,10 @@ class WholeNest(WholePlaces):
             elements = f"({self._extent(value.dim, place, at, tiles)}) * {value.each}"
             last = f"{self._tile(value.dim, place, at)} + {tiles} == {self.grid.tiles[value.dim]}"
             return f"{elements} - ({last} ? {value.short} : 0)" if value.short else elements
+        if isinstance(value, Several):
+            return f"({tile.get(f'{_TILES} {PIECE}', '1')}) * {value.each}"
+        if isinstance(value, Apart):
+            return self._lines_apart
         if not isinstance(value, Varied):
             return value
         if isinstance(value.special, float) or isinstance(value.usual, float):
@@ -168,8 +177,10 @@ class WholeNest(WholePlaces):
         unit: str | None = None
         if self._is_pieced(operand):  # moves count pieces
             row = self.computation.row
+            pieces = self._wide(operand, tile, at) if self._width(operand) > 1 else "1"
             tile = {**{d: place for d, place in tile.items() if d != row}, PIECE: tile.get(row, "0")}
-        if self._width(operand) > 1:
+            tile[f"{_TILES} {PIECE}"] = pieces
+        elif self._width(operand) > 1:
             tile = {**tile, f"{_TILES} {self._side(operand)}": self._wide(operand, tile, at)}
         for command in self.leaves.chain(operand):
             lines += self._order.between(unit, command.instruction.unit) if unit else []

@@ -11,6 +11,7 @@ from autocomp.targets.simulator.transforms.scheduling.computation import Subscri
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import minimum
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
@@ -33,6 +34,9 @@ class WholePlaces(Nest):
             known = self.leaves.sizes.get(dim)
             if not 1 <= size <= (1 if known is None else known.most):
                 raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
+        several = self.computation.pieced and self.schedule.tile.get(self.computation.row, 1) > 1
+        if several and self.leaves.lines is None and dict(self.grid.shared.values()).get(self.computation.row, 1) > 1:
+            raise NotApplicable("products take the rows of lines that follow one another")
         if not self.leaves.suits(self.grid):
             raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
 
@@ -42,6 +46,8 @@ class WholePlaces(Nest):
         return ""
 
     def _side(self, operand: str) -> str:
+        if self._is_pieced(operand):
+            return self.grid.row_side if operand in self.leaves.wide else ""
         return self.leaves.wide[operand].dim if operand in self.leaves.wide else ""
 
     def _pitch(self, operand: str) -> int:
@@ -87,6 +93,18 @@ class WholePlaces(Nest):
             _, steps = self.grid.shared[dim]
             return f"(({pieces} - 1) * {steps} + {self.grid.tiles[dim]})"
         return pieces if dim == row and row not in self._sharing else super().places(operand, dim, at)
+
+    def _wide(self, operand: str, tile: Mapping[str, str], at: str) -> str:
+        if not self._is_pieced(operand):
+            return super()._wide(operand, tile, at)
+        side, width = self._side(operand), self._width(operand)
+        return minimum(f"{self.places(operand, side, at)} - ({tile.get(side, '0')})", str(width))
+
+    @property
+    def _lines_apart(self) -> int:
+        """Rows from one line of a tile of the left operand to the next."""
+        steps = dict(self.grid.shared.values()).get(self.computation.row, 1)
+        return self._pitch("left") * steps
 
     @property
     def _sharing(self) -> frozenset[str]:
