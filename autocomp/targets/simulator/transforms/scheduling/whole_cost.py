@@ -152,7 +152,8 @@ class WholeCostModel(CostModel):
         others: list[Command] = [*leaves.finish, *([leaves.start] if leaves.start is not None else [])]
         besides = sum(self._cycles(c, extents) for c in others if c.instruction.unit == self._unit)
         product = leaves.repeated if kept else leaves.product
-        return self._cycles(product, extents) + besides / prod(computation.extents[d] for d in computation.reduction)
+        sums = prod(computation.extents[d] for d in computation.reduction)
+        return self._cycles(product, extents) / len(leaves.engines) + besides / sums
 
     def _cycles(self, command: Command, extents: Mapping[str, int]) -> float:
         """Cycles of a command in a stream of them, for a tile of these extents."""

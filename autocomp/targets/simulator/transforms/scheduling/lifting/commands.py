@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import KernelError, NotApplicable
+from autocomp.remember import remembered
 from autocomp.simulator import NARROW_FLOATS, Accesses, SimulationOptions, _core, replay_trace, run_program
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator import kernel as dialect
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.derived.engines import engines
 from autocomp.targets.simulator.isa.tree import AddressField, Expression, StateField
 from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, Code, CompiledTensor
 from autocomp.targets.simulator.kernel.syntax import ast
@@ -155,11 +157,20 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
 def of_trace(accelerator: m.Accelerator, trace: _core.Trace, tensors: tuple[CompiledTensor, ...]) -> Commands:
     """The commands of a trace, whose pointers are to some tensors."""
     instruction, first, arguments, _ = trace.columns(isa.lower(accelerator).machine)
+    instruction = _in_one_unit(accelerator)[instruction]
     arguments = without_tokens(accelerator, instruction, first, arguments)
     signatures, given = _signatures(accelerator, instruction, first, arguments)
     walker = _Forms(accelerator, given)
     form = walker.follow(signatures)
     return Commands(accelerator, tuple(walker.forms), form, first, arguments, tensors, trace)
+
+
+@remembered
+def _in_one_unit(accelerator: m.Accelerator) -> Column:
+    """For the number of each instruction that of the first one which multiplies alike, in whichever unit."""
+    numbers = {instruction.name: number for number, instruction in enumerate(accelerator.instructions)}
+    firsts = {name: numbers[alike[0].name] for name, alike in engines(accelerator).items()}
+    return np.array([firsts.get(name, number) for name, number in numbers.items()], dtype=np.int64)
 
 
 def array_type(element: str) -> np.dtype:

@@ -13,6 +13,7 @@ from math import prod
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.derived.engines import engines
 from autocomp.targets.simulator.isa.tree import Expression, Name, Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
@@ -320,6 +321,14 @@ class Tasks:
     def keeps(self) -> bool:
         """True if the right operand can stay in the array from one product to the next."""
         return bool(self.again)
+
+    @cached_property
+    def engines(self) -> tuple[m.Instruction, ...]:
+        """The instructions that multiply tiles, each in a unit of its own. One where programs order units, or where
+        tiles come in turn."""
+        product = self.product.instruction
+        alone = self.queued or not self.accelerator.settings.get("hazards.tracked", 1)
+        return (product,) if alone else engines(self.accelerator).get(product.name, (product,))
 
     @cached_property
     def repeated(self) -> Command:

@@ -244,7 +244,17 @@ class WholeNest(WholePlaces):
             product = replace(product, operands={**product.operands, **again})
         moved = self._moved_on(tile, at, phases)
         when = {FIRST: " && ".join(first) or "1", FRESH: fresh}
-        return [*loads, *moved, *self._do(product, tile, at, phases, when)]
+        engines = [replace(product, instruction=one) for one in self.leaves.engines]
+        return [*loads, *moved, *self._by_engines([self._do(one, tile, at, phases, when) for one in engines], tile, at)]
+
+    def _by_engines(self, choices: Sequence[Lines], tile: Mapping[str, str], at: str) -> Lines:
+        """Products of one result after the other by one engine after the other; all of one result by the same."""
+        dims = [dim for dim in self.computation.parallel if self.grid.tiles[dim] > 1]
+        number = " + ".join(self._tile(dim, tile.get(dim, "0"), at) for dim in dims) or "0"
+        *others, lines = choices
+        for engine, other in reversed([*enumerate(others)]):
+            lines = [f"if (({number}) % {len(choices)} == {engine}) {{", *other, "} else {", *lines, "}"]
+        return lines
 
     # --- tiles on their way from a panel to products
 
