@@ -161,7 +161,8 @@ class Tools:
 
     def transformations(self, kernel: Kernel) -> list[dict[str, Any]]:
         """Exact rewrites that apply to a kernel, with parameters and either the value that they were seen to lead to,
-        or the estimated saving. The first of each name says what it is about. Other parameters may fit too. Free."""
+        or the estimated saving; empty if none applies. The first of each name says what it is about. Other parameters
+        may fit too. Free."""
         text = self._text(kernel)
         about = {option.transformation: " ".join(option.guidance.split()) for option in self._target.options()}
         rows: list[dict[str, Any]] = []
@@ -188,7 +189,7 @@ class Tools:
         return self._target.transformations.apply(name, self._text(kernel), self._workload, parameters)
 
     def schedules(self) -> list[dict[str, Any]]:
-        """The steps that made the most similar operations fast. Free."""
+        """The steps that made the most similar operations fast; empty if none is known. Free."""
         known = self._request.precedents
         records = known or precedents_for(self._workload, self._target, MOST_SCHEDULES, lambda message: None)
         return [
