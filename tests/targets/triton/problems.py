@@ -12,19 +12,19 @@ MODULES = {
     "row_norm": (
         "self.norm = nn.LayerNorm(size)",
         "return torch.tanh(self.norm(x)) * 2.0",
-        "torch.rand(6, 70)",
-        "70",
+        "torch.rand(6, 2100)",
+        "2100",
     ),
-    "column_mean": (
+    "columns": (
         "self.axis = size",
-        "return x / x.abs().mean(self.axis, keepdim=True)",
+        "return (x - x.mean(self.axis, keepdim=True)) / x.std(self.axis, keepdim=True)",
         "torch.rand(4, 5, 37)",
         "1",
     ),
     "scores": ("pass", "return F.log_softmax(x @ x.mT, dim=-1)", "torch.rand(3, 20, 8)", "0"),
     "convolved": (
-        "self.conv = nn.Conv2d(3, 8, size, stride=2, padding=1)",
-        "return F.gelu(self.conv(x))",
+        "self.conv, self.norm = nn.Conv2d(3, 8, size, stride=2, padding=1), nn.BatchNorm2d(8)",
+        "return self.norm(F.mish(F.gelu(self.conv(x))))",
         "torch.rand(2, 3, 11, 9)",
         "3",
     ),
@@ -60,8 +60,14 @@ MODULES = {
     ),
     "pooled": ("self.pool = nn.MaxPool2d(size, padding=1)", "return self.pool(x)", "torch.rand(2, 3, 9, 10)", "3"),
     "running": ("self.axis = size", "return torch.cumsum(x.flip(1), dim=self.axis)", "torch.rand(5, 40)", "1"),
-    "largest": ("self.axis = size", "return torch.argmax(x, dim=self.axis)", "torch.rand(5, 33, 4)", "1"),
+    "largest": ("self.axis = size", "return torch.argmax(x, dim=self.axis)", "torch.rand(3, 300, 4)", "1"),
     "multiplied": ("self.axis = size", "return torch.cumprod(x, dim=self.axis)", "torch.rand(3, 400)", "1"),
+    "numbers": (
+        "self.bias = nn.Parameter(torch.tensor(float(size)))",
+        "return torch.min(x.sum(1, keepdim=True) + self.bias, torch.tensor(4.0)).amax(1)",
+        "torch.rand(6, 4, 30)",
+        "2",
+    ),
     "loss": ("pass", "return F.smooth_l1_loss(x, x.sum(0, keepdim=True))", "torch.rand(16, 30)", "0"),
 }
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from autocomp import load_workload  # noqa: E402
 from autocomp.errors import ConfigError, TrustError  # noqa: E402
 from autocomp.targets.triton.connection import pool_of  # noqa: E402
 from autocomp.targets.triton.evaluator import task_of  # noqa: E402
-from autocomp.targets.triton.start.traced import operands  # noqa: E402
+from autocomp.targets.triton.start.traced import operands, parts  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
 from autocomp.targets.triton.worker.custom import custom_operation  # noqa: E402
 from autocomp.targets.triton.worker.trace import Rounded, traced  # noqa: E402
@@ -74,22 +75,46 @@ def test_a_problem_starts_from_a_kernel_that_holds(interpreter: TritonTarget, ch
 
 
 @pytest.mark.parametrize(
-    ("limits", "text"),
+    ("name", "part", "limits", "text"),
     [
-        pytest.param({"LEAST_WORK": 1, "LEAST_REUSE": 1}, "pack_kernel", id="operands in another order are copied"),
         pytest.param(
+            "product",
+            operands,
+            {"LEAST_WORK": 1, "LEAST_REUSE": 1},
+            "pack_kernel",
+            id="operands in another order are copied",
+        ),
+        pytest.param(
+            "product",
+            operands,
             {"SPLIT_DEPTH": 1, "FILLED": 3},
-            "340, 10, BLOCK=ELEMENTS",  # ten parts of each of 17 x 20 sums
+            "torch.empty((10, 17, 20)",
             id="long sums of a few tiles are split",
+        ),
+        pytest.param(
+            "row_norm", parts, {"LONG_ROW": 1}, "torch.empty((6, 2)", id="a few long rows are reduced in parts"
+        ),
+        pytest.param(
+            "columns",
+            parts,
+            {"LONG_COLUMN": 1, "LEAST_COLUMN": 1},
+            "torch.empty((4, 5, 37)",
+            id="a few long columns are reduced in parts",
         ),
     ],
 )
-def test_products_that_pay_only_at_size_hold(
-    interpreter: TritonTarget, checkout: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int], text: str
+def test_kernels_that_pay_only_at_size_hold(
+    interpreter: TritonTarget,
+    checkout: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    part: ModuleType,
+    limits: dict[str, int],
+    text: str,
 ) -> None:
-    for name, value in limits.items():
-        monkeypatch.setattr(operands, name, value)
-    workload = problem("product")
+    for limit, value in limits.items():
+        monkeypatch.setattr(part, limit, value)
+    workload = problem(name)
     kernel = interpreter.starting_kernel(workload)
     assert text in kernel
     assert interpreter.evaluator(workload).evaluate(kernel, seed=1).failure is None
@@ -97,7 +122,14 @@ def test_products_that_pay_only_at_size_hold(
 
 def test_a_problem_names_its_parameters_as_inputs(checkout: Path) -> None:
     workload = problem("convolved")
-    assert [tensor.name for tensor in workload.tensors] == ["x", "conv_weight", "conv_bias", "out"]
+    assert [tensor.name for tensor in workload.tensors] == [
+        "x",
+        "conv_weight",
+        "conv_bias",
+        "norm_weight",
+        "norm_bias",
+        "out",
+    ]
     assert workload.outputs[0].shape == (2, 8, 6, 5)
 
 

@@ -79,14 +79,14 @@ def _problem_of_module(module: ModuleType, kind: type[torch.nn.Module]) -> Probl
     def run(*tensors: Tensor) -> Any:
         given = iter(tensors)
         full = tuple(_typed(next(given), value) if isinstance(value, Tensor) else value for value in examples)
-        own = dict(zip(parameters, given, strict=True))
+        own = {name: next(given).reshape(value.shape) for name, value in parameters.items()}
         kept = {name: _like(buffer, tensors) for name, buffer in buffers.items()}
         return torch.func.functional_call(model, {**own, **kept}, full)
 
     def draw() -> list[Any]:
         fresh = kind(*first())
         drawn = [value for value in made() if isinstance(value, Tensor)]
-        return drawn + [p.detach() + SPREAD * torch.randn_like(p) for p in fresh.parameters()]
+        return drawn + [_drawn_near(parameter) for parameter in fresh.parameters()]
 
     return Problem(run, (*inputs, *of_parameters), draw, of_parameters)
 
@@ -98,6 +98,12 @@ def _shapes(made: Callable[[], list[Any]]) -> list[Any]:
             return made()
     except (RuntimeError, NotImplementedError):
         return made()
+
+
+def _drawn_near(parameter: Tensor) -> Tensor:
+    """A parameter, moved at random; a number becomes a tensor of one element."""
+    moved = parameter.detach() + SPREAD * torch.randn_like(parameter)
+    return moved.reshape(moved.shape or (1,))
 
 
 def _typed(tensor: Tensor, example: Tensor) -> Tensor:

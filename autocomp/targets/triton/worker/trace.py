@@ -56,9 +56,10 @@ def document(graph: GraphModule, names: Sequence[str]) -> dict[str, Any]:
             outputs = [called[one.name] for one in (returned if isinstance(returned, (tuple, list)) else (returned,))]
             continue
         if node.op == "get_attr":
-            if node not in needed:
-                continue
-            raise ConfigError(f"the reference uses a tensor of its own, {node.target}; make it an input or a parameter")
+            if node in needed:
+                called[node.name] = node.name
+                nodes.append(_constant(node.name, getattr(graph, node.target)))
+            continue
         if _name(node.target) == "getitem" and node.args[1] == 0:
             called[node.name] = called[node.args[0].name]  # the first result stands for the operator
             continue
@@ -76,6 +77,15 @@ def document(graph: GraphModule, names: Sequence[str]) -> dict[str, Any]:
             }
         )
     return {"nodes": nodes, "outputs": outputs}
+
+
+def _constant(name: str, tensor: Tensor) -> dict[str, Any]:
+    """The node of a tensor that the reference makes from a number."""
+    if tensor.numel() != 1:
+        raise ConfigError(f"the reference uses a tensor of its own, {name}; make it an input or a parameter")
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    args = [list(tensor.shape), tensor.item()]
+    return {"name": name, "op": "full", "args": args, "options": {}, "shape": list(tensor.shape), "dtype": dtype}
 
 
 def _needed(graph: GraphModule) -> set[torch.fx.Node]:
@@ -238,9 +248,9 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
             aten.mean.default: lambda x, **_: _total(x, None, False) / x.numel(),
             aten.mean.dim: lambda x, dim=None, keepdim=False, **_: _total(x, dim, keepdim) / _count(x, dim),
             aten.var.correction: _variance,
-            aten.var_mean.correction: lambda x, dim=None, **given: (
-                _variance(x, dim, **given),
-                _total(x, dim, given.get("keepdim", False)) / _count(x, dim),
+            aten.var_mean.correction: lambda x, dim=None, correction=1, keepdim=False: (
+                _variance(x, dim, correction, keepdim),
+                _moments(x, dim)[0] if keepdim else _moments(x, dim)[0].squeeze(_axes(x, dim)),
             ),
             aten.linalg_vector_norm.default: _norm,
             aten.max.dim: lambda x, dim, keepdim=False: (x.amax(dim, keepdim), x.argmax(dim, keepdim)),
@@ -292,10 +302,25 @@ def _total(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return total if keepdim else total.squeeze(axes)
 
 
+def _moments(x: Tensor, dim: Any) -> tuple[Tensor, Tensor]:
+    """The mean, and the sum of squared distances to it, with axes kept. Over axes of which only the last ones are
+    neighbours in memory, rows have both first, and then their means (Chan, Golub and LeVeque, 1983): so a kernel reads
+    each element once for both."""
+    axes = _axes(x, dim)
+    last = [axis for axis in axes if set(range(axis, x.dim())) <= set(axes)]
+    others = [axis for axis in axes if axis not in last and x.shape[axis] > 1]
+    if last and others:
+        part, within = _moments(x, last)
+        mean, apart = _moments(part, others)
+        return mean, _total(within, others, True) + apart * _count(x, last)
+    mean = _total(x, axes, True) / _count(x, axes)
+    centred = x - mean
+    return mean, _total(centred * centred, axes, True)
+
+
 def _variance(x: Tensor, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Tensor:
-    count = _count(x, dim)
-    centred = x - _total(x, dim, True) / count
-    return _total(centred * centred, dim, keepdim) / (count - (1 if correction is None else correction))
+    spread = _moments(x, dim)[1] / (_count(x, dim) - (1 if correction is None else correction))
+    return spread if keepdim else spread.squeeze(_axes(x, dim))
 
 
 def _norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:  # noqa: A002
@@ -310,8 +335,8 @@ def _norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype
 
 def _layer_norm(x: Tensor, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     axes = list(range(x.dim() - len(shape), x.dim()))
-    mean = _total(x, axes, True) / _count(x, axes)
-    scale = (_variance(x, axes, 0, True) + eps).rsqrt()
+    mean, spread = _moments(x, axes)
+    scale = (spread / _count(x, axes) + eps).rsqrt()
     normal = (x - mean) * scale
     normal = normal if weight is None else normal * weight
     return (normal if bias is None else normal + bias), mean, scale
@@ -335,8 +360,8 @@ def _batch_norm(
     axes = [axis for axis in range(x.dim()) if axis != 1]
     shape = [1, x.shape[1]] + [1] * (x.dim() - 2)
     if training:
-        mean = _total(x, axes, True) / _count(x, axes)
-        variance = _variance(x, axes, 0, True)
+        mean, spread = _moments(x, axes)
+        variance = spread / _count(x, axes)
     scale = (variance.reshape(shape) + eps).rsqrt()
     result = (x - mean.reshape(shape)) * scale
     result = result if weight is None else result * weight.reshape(shape)

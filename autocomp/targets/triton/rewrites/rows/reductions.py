@@ -183,10 +183,9 @@ def _merged(function: ast.FunctionDef, first: ast.For, second: ast.For) -> bool 
     if text_of(first.iter) != text_of(second.iter) or text_of(first.target) != text_of(second.target):
         return None
     head, maximum = first.body[:-1], first.body[-1]
-    if [text_of(n) for n in second.body[:-1]] != [text_of(n) for n in head]:
-        return None
+    last = _after_same(head, second.body)
     name, block_max = _running_maximum(maximum)
-    total, summed = _running_sum(second.body[-1])
+    total, summed = _running_sum(last) if last is not None else ("", None)
     if not name or not total or summed is None or name not in names_in([summed]):
         return None
     taken = names_in([function])
@@ -209,6 +208,31 @@ def _merged(function: ast.FunctionDef, first: ast.For, second: ast.For) -> bool 
     first.body = [*head, *body]
     place[position : after + 1] = [*between, first]
     return True
+
+
+def _after_same(head: Sequence[ast.stmt], body: Sequence[ast.stmt]) -> ast.stmt | None:
+    """The last statement of a body that begins as another does, but for names, with what it computes in between in
+    place of names; None where it begins otherwise."""
+    same: dict[str, str] = {}
+    values: dict[str, ast.expr] = {}
+    for position, node in enumerate(copy.deepcopy(list(body))):
+        rename([node], same)
+        node = _replaced(node, values)
+        if position == len(body) - 1:
+            return node if position >= len(head) else None
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if not (isinstance(node, ast.Assign) and isinstance(target, ast.Name)):
+            return None
+        if position >= len(head):
+            values[target.id] = node.value
+            continue
+        other = head[position]
+        if not (isinstance(other, ast.Assign) and isinstance(other.targets[0], ast.Name)):
+            return None
+        same[target.id] = other.targets[0].id
+        if text_of(node.value) != text_of(other.value):
+            return None
+    return None
 
 
 def _renamed(node: ast.expr, old: str, new: str) -> ast.expr:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
-from autocomp.targets.triton.start.traced.loops import Reach
 from autocomp.targets.triton.start.traced.values import Coordinates, Scope, both
+from autocomp.targets.triton.start.traced.windows import Reach
 
 FEWEST = 8  # columns of the result; with fewer of them a tile is mostly empty
 PRODUCTS = frozenset({"mm", "bmm"})

@@ -13,8 +13,8 @@ from autocomp.targets.triton.start.traced.contraction import is_stored, store_li
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
 from autocomp.targets.triton.start.traced.grid import Axis, Grid, grid_of
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
-from autocomp.targets.triton.start.traced.loops import Reach
 from autocomp.targets.triton.start.traced.values import LONGEST, Scope, both
+from autocomp.targets.triton.start.traced.windows import Reach
 
 ROUNDED = """
 @triton.jit

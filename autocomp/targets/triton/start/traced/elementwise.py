@@ -31,6 +31,13 @@ def tanh(x):
     size = -raised / (raised + 2)
     return tl.where(x < 0, -size, size)
 """
+SOFT = """
+@triton.jit
+def tanh_softplus(x):
+    raised = tl.exp(tl.where(x > 20, 20.0, x))
+    grown = raised * (raised + 2)
+    return grown / (grown + 2)
+"""  # tanh(log(1 + e^x)), without a difference that cancels
 FLOORED = """
 @triton.jit
 def floored(a, b):
@@ -38,7 +45,7 @@ def floored(a, b):
     rest = a - whole * b
     return whole - ((rest != 0) & ((rest < 0) != (b < 0))).to(tl.int32)
 """  # Triton rounds quotients of integers to zero
-HELPERS = {"floored": (FLOORED,), "expm1": (EXPM1,), "log1p": (LOG1P,), "tanh": (EXPM1, TANH)}
+HELPERS = {"floored": (FLOORED,), "expm1": (EXPM1,), "log1p": (LOG1P,), "tanh": (EXPM1, TANH), "tanh_softplus": (SOFT,)}
 
 
 def _call(function: str) -> Template:
@@ -112,6 +119,7 @@ TEMPLATES: dict[str, Template] = {
     "sin": _call("tl.sin"),
     "sqrt": _call("tl.sqrt"),
     "tanh": _call("tanh"),
+    "tanh_softplus": _call("tanh_softplus"),
     "neg": lambda node, x: f"(-{x[0]})",
     "reciprocal": lambda node, x: f"(1.0 / {x[0]})",
     "rsqrt": lambda node, x: f"(1.0 / tl.sqrt({x[0]}))",

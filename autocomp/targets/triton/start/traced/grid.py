@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 
-from autocomp.targets.triton.start.traced.loops import Reach
+from autocomp.targets.triton.start.traced.windows import Reach
 
 ALIGNED = 4  # float32 numbers to which rows are aligned, for copies of 16 bytes
 JOINED = 32  # channels up to which groups are multiplied as one, with zeros between them

@@ -1,7 +1,7 @@
-"""Kernels that go over one axis for each result: reductions, scans and windows.
+"""Kernels that go over some axes for each result: reductions and scans.
 
 Along the last axes of a tensor one program has a row, and its loop goes over blocks of it. Along other axes one program
-has a block of results, and its loop goes over the elements of each.
+has a block of results, and its loop goes over the elements of each; or it holds all of these in a tile.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
-from autocomp.targets.triton.start.traced.values import Coordinates, NotHere, Scope, both, unsupported
+from autocomp.targets.triton.start.traced.values import Coordinates, NotHere, Scope
 
-REDUCTIONS = frozenset({"sum", "amax", "amin", "argmax", "argmin", "any", "all", "prod"})
+SPREAD = "spread"  # the sum of squared distances to the mean
+REDUCTIONS = frozenset({"sum", "amax", "amin", "argmax", "argmin", "any", "all", "prod", SPREAD})
 SCANS = frozenset({"cumsum", "cumprod"})
 NEUTRAL = {
     "sum": "0.0",
+    SPREAD: "0.0",
     "prod": "1.0",
     "amax": '-float("inf")',
     "amin": 'float("inf")',
@@ -31,7 +33,6 @@ NEUTRAL = {
 LEAST, LARGEST = -(2**63), 2**63 - 1  # of integers, which are accumulated in 64 bits
 NEUTRAL_INTEGERS = NEUTRAL | {"sum": "0", "prod": "1", "amax": str(LEAST), "amin": str(LARGEST)}
 ACCUMULATORS = {"sum": "total", "prod": "product", "amax": "largest", "amin": "least", "any": "some", "all": "every"}
-UNROLLED = 32  # elements of a window up to which each gets instructions of its own, with constant places
 MULTIPLY = """
 @triton.jit
 def multiply(a, b):
@@ -90,6 +91,7 @@ class Loops:
         names = {space.length: "cols"} if self.rows and space.length > 1 else {}
         self.scope = Scope(graph, stored, names, "" if self.rows else "offs < count")
         self.inner_name = inner
+        self.masked = self.rows
         self.functions: set[str] = set()
 
     @property
@@ -105,14 +107,18 @@ class Loops:
         """Lines that give variables the results of reductions, none of which needs another: they share one loop."""
         body, mask = self._body()
         results: list[str] = []
+        after: list[str] = []
         for node in nodes:
             source = self.graph[node.args[0]]
             value = self._neutral(body, source, node.op, mask)
             if node.op in ("argmax", "argmin"):
                 results.append(self._search(body, node.op, value))
+            elif node.op == SPREAD:
+                results.append(self._spread(body, value, mask, after))
             else:
                 results.append(self._accumulate(body, node.op, value, source.is_float))
         self._loop(body)
+        self.scope.lines += after
         for node, result in zip(nodes, results, strict=True):
             any_found = self.scope.name("found", f"{result} != 0") if node.op in ("any", "all") else result
             self.scope.held[node.name] = (any_found, split(self.outer, node.shape))
@@ -155,7 +161,7 @@ class Loops:
     def _neutral(self, body: Scope, source: Node, op: str, mask: str) -> str:
         """The element that a loop adds: a neutral one where the mask does not hold."""
         place = self.space.place(self.outer, self.inner)
-        if not self.rows:
+        if not self.masked or op == SPREAD:
             return body.value(source.name, place)
         if not source.is_float and op in ("amax", "amin"):
             wide = f"{body.value(source.name, place, '0')}.to(tl.int64)"
@@ -200,6 +206,26 @@ class Loops:
             body.lines.append(f"{name} = {function}({name}, {part})")
         return name
 
+    def _spread(self, body: Scope, value: str, mask: str, after: list[str]) -> str:
+        """Squared distances to a running mean (Welford, 1962); those of a row by lanes, joined `after` the loop."""
+        lanes = "tl.zeros((BLOCK,), dtype=tl.float32)"
+        mean, spread = self.scope.name("mean", lanes), self.scope.name("spread", lanes)
+        before = "start // BLOCK" if self.rows else self.inner_name
+        part = body.name("part", f"1.0 / ({before} + 1)")
+        kept = body.name("kept", f"tl.where({mask}, {value}, {mean})") if self.rows else value
+        away = body.name("away", f"{kept} - {mean}")
+        body.lines += [f"{mean} += {away} * {part}", f"{spread} += {away} * ({kept} - {mean})"]
+        if not self.rows:
+            return spread
+        names = {word: self.scope.fresh(word) for word in ("seen", "middle", "within")}
+        apart = f"({mean} - {names['middle']})"
+        after += [
+            f"{names['seen']} = (cols - tl.arange(0, BLOCK) + BLOCK - 1) // BLOCK",
+            f"{names['middle']} = tl.sum({mean} * {names['seen']}, axis=0) / cols",
+            f"{names['within']} = tl.sum({spread} + {names['seen']} * {apart} * {apart}, axis=0)",
+        ]
+        return names["within"]
+
     def _search(self, body: Scope, op: str, value: str) -> str:
         """The first place of the largest or the least element."""
         best, chosen = self._initial("best", NEUTRAL[op], True), self._initial("chosen", "0", False)
@@ -234,135 +260,6 @@ class Loops:
         address = f"{output}_ptr + {where.text(scope.names)}"
         text = value if _is_number(value) else f"{value}.to({output}_ptr.dtype.element_ty)"
         scope.lines.append(f"tl.store({address}, {text}{masked})")
-
-
-def window(graph: Graph, node: Node, stored: dict[str, str], last: Node) -> tuple[Scope, list[str]]:
-    """A pooled result, or one of a convolution of few channels: for a block of results, over what each looks at. The
-    last line is the value of `last`, a node with as many elements that may come after it."""
-    source = graph[node.args[0]]
-    scope = Scope(graph, stored, {}, "offs < count")
-    place = split(symbol("offs", node.elements), node.shape)
-    reach = Reach.of(graph, node)
-    step = split(symbol("step", reach.steps), (reach.depth, *reach.kernel))
-    body = scope.child("step", scope.mask)
-    inside, spots = reach.spots(place[2:], step[1:], source.shape[2:])
-    if node.op == "convolution":
-        group = place[1].divide(node.shape[1] // reach.groups)[0]
-        channel = group.times(reach.depth) + step[0] if reach.groups > 1 else step[0]
-        weight = graph[node.args[1]]
-        along = (
-            (channel, place[1].divide(weight.shape[1])[1], *step[1:])
-            if reach.transposed
-            else (place[1], step[0], *step[1:])
-        )
-        mask = both(body.mask, inside) if inside else None
-        x = body.value(source.name, (place[0], channel, *spots), "0.0", mask)
-        if inside and source.name not in stored:
-            x = body.name("kept", f"tl.where({inside}, {x}, 0.0)")
-        body.lines.append(f"acc += {x} * {body.value(weight.name, along)}")
-    else:
-        lowest = node.op.startswith("max")
-        mask = both(body.mask, inside) if inside else None
-        value = body.value(source.name, (*place[: -len(spots)], *spots), '-float("inf")' if lowest else "0.0", mask)
-        if inside and source.name not in stored:
-            value = body.name("kept", f"tl.where({inside}, {value}, {NEUTRAL['amax' if lowest else 'sum']})")
-        body.lines.append(f"acc = tl.maximum(acc, {value})" if lowest else f"acc += {value}")
-        if not lowest and not reach.counts_padding and inside:
-            scope.lines.append("seen = tl.full((BLOCK,), 0.0, dtype=tl.float32)")
-            body.lines.append(f"seen += tl.where({inside}, 1.0, 0.0)")
-    first = '-float("inf")' if node.op.startswith("max") else "0.0"
-    lines = [f"acc = tl.full((BLOCK,), {first}, dtype=tl.float32)", *scope.lines]
-    steps = f"tl.static_range({reach.steps})" if reach.steps <= UNROLLED else f"range(0, {reach.steps})"
-    lines += [f"for step in {steps}:", *(f"    {line}" for line in body.lines)]
-    scope.lines = []
-    result = "acc"
-    if node.op.startswith("avg"):
-        result = "(acc / seen)" if any(line.startswith("seen") for line in lines) else f"(acc / {reach.divisor})"
-    bias = node.args[2] if node.op == "convolution" else None
-    if isinstance(bias, Ref):
-        result = f"(acc + {scope.value(bias.name, (place[1],))})"
-    if last is not node:
-        scope.held[node.name] = (scope.name("window", result), place)
-        result = scope.value(last.name, split(symbol("offs", last.elements), last.shape))
-    return scope, [*lines, *scope.lines, result]
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The elements that one result of a window reads: along each axis of an image, a kernel's taps."""
-
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    depth: int = 1
-    groups: int = 1
-    transposed: bool = False
-    counts_padding: bool = True
-    divisor: int = 1
-
-    @property
-    def steps(self) -> int:
-        return self.depth * math.prod(self.kernel)
-
-    @classmethod
-    def of(cls, graph: Graph, node: Node) -> Reach:
-        if node.op == "convolution":
-            weight = graph[node.args[1]]
-            stride, padding, dilation, transposed, _, groups = node.args[3:9]
-            depth = weight.shape[0] // groups if transposed else weight.shape[1]
-            rank = len(weight.shape) - 2
-            return cls(
-                weight.shape[2:],
-                _each(stride, rank),
-                _each(padding, rank),
-                _each(dilation, rank),
-                depth,
-                groups,
-                bool(transposed),
-            )
-        rank = 3 if "3d" in node.op else 2
-        kernel = _each(node.args[1], rank)
-        stride = _each(node.option("stride", 2) or kernel, rank)
-        padding = _each(node.option("padding", 3, 0), rank)
-        if node.op.startswith("max"):
-            return cls(kernel, stride, padding, _each(node.option("dilation", 4, 1), rank))
-        if node.option("divisor_override", 6) or node.option("ceil_mode", 4, False):
-            raise unsupported("averages over windows that end outside of the image")
-        counted = bool(node.option("count_include_pad", 5, True))
-        return cls(kernel, stride, padding, (1,) * rank, counts_padding=counted, divisor=math.prod(kernel))
-
-    def spots(self, place: Sequence[Index], taps: Sequence[Index], extents: Sequence[int]) -> tuple[str, list[Index]]:
-        """The condition for an element to be inside of the image, and where it is along each axis."""
-        conditions, places = [], []
-        place = place[-len(self.kernel) :]
-        for axis, extent in enumerate(extents[-len(self.kernel) :]):
-            tap = taps[axis].times(self.dilation[axis])
-            if self.transposed:
-                spot = (place[axis] - tap).plus(self.padding[axis])
-                stride = self.stride[axis]
-                if stride > 1:
-                    text = spot.text({})
-                    conditions.append(f"(({text}) % {stride} == 0)")
-                    conditions.append(f"({text} >= 0)")
-                    spot = symbol(f"(({text}) // {stride})", max(extent, 2))
-                    conditions.append(f"({spot.text({})} < {extent})")
-                    places.append(spot)
-                    continue
-            else:
-                spot = (place[axis].times(self.stride[axis]) + tap).plus(-self.padding[axis])
-            low = spot.constant + sum(min(by, 0) * (part.modulus - 1) for part, by in spot.terms)
-            if low < 0:
-                conditions.append(f"({spot.text({})} >= 0)")
-            if spot.most >= extent:
-                conditions.append(f"({spot.text({})} < {extent})")
-            places.append(spot)
-        return " & ".join(conditions), places
-
-
-def _each(value: object, rank: int) -> tuple[int, ...]:
-    numbers = tuple(int(one) for one in value) if isinstance(value, tuple) else (int(str(value)),)
-    return numbers * rank if len(numbers) == 1 else numbers
 
 
 def _is_number(text: str) -> bool:

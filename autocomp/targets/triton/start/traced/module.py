@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from autocomp.targets.triton.start.text import module
+from autocomp.targets.triton.start.traced.chains import end_of_chain
 from autocomp.targets.triton.start.traced.contraction import (
     FEWEST,
     PRODUCTS,
@@ -14,15 +15,17 @@ from autocomp.targets.triton.start.traced.contraction import (
 )
 from autocomp.targets.triton.start.traced.convolution import ROUNDED, Convolution, Kernel
 from autocomp.targets.triton.start.traced.elementwise import HELPERS
-from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref, graph_of, once
+from autocomp.targets.triton.start.traced.graph import Graph, Node, graph_of, once
 from autocomp.targets.triton.start.traced.index import join, split, symbol
-from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops, Space, space_of, window
+from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops, Space, space_of
 from autocomp.targets.triton.start.traced.operands import PACK, with_packed_operands, with_split_sums
+from autocomp.targets.triton.start.traced.parts import with_parts
+from autocomp.targets.triton.start.traced.simplified import simplified
+from autocomp.targets.triton.start.traced.tile import FEW_HELD, LONGEST_HELD, Tile
 from autocomp.targets.triton.start.traced.values import LONGEST, NotHere, Scope, is_inline, unsupported
+from autocomp.targets.triton.start.traced.windows import window
 
 POOLS = frozenset({"max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d"})
-SPLIT_ELEMENTS = 1 << 15  # of a row, from which it is worth to be reduced by several programs
-SPLIT_PROGRAMS = 512  # programs that keep a device busy
 CONSTANTS = {
     "BLOCK": 1024,
     "ELEMENTS": 512,
@@ -41,10 +44,10 @@ def traced_kernel(
     """The text of a starting kernel for a worker's answer to `trace`. `outputs` names the results as the workload has
     them; `wide` says that all floats are float32, `tf32` that convolutions may round them to that. Raises ConfigError
     for operators that it has no kernel for."""
-    graph = with_split_sums(once(graph_of(document)))
+    graph = with_split_sums(simplified(once(graph_of(document))))
     if wide:
         graph = with_packed_operands(graph)
-    return _Writer(_split_rows(graph), outputs, wide, tf32).text()
+    return _Writer(once(with_parts(graph)), outputs, wide, tf32).text()
 
 
 class _Writer:
@@ -111,6 +114,10 @@ class _Writer:
                 return node, output
         return None
 
+    def _last(self, node: Node) -> tuple[Node, str]:
+        """What the kernel of a node stores: a result and its name, else the end of a chain that follows the node."""
+        return self._follower([node]) or (end_of_chain(self.graph, self.needed, node, self.stored), "")
+
     def _write(self, group: list[Node]) -> None:
         first = group[0]
         if first.op in REDUCTIONS:
@@ -134,11 +141,13 @@ class _Writer:
     def _reductions(self, group: Sequence[Node], follower: tuple[Node, str] | None) -> bool:
         """Reductions over one space in one kernel, with the result that follows them. False where a value is needed at
         another place than the kernel holds it at."""
-        space = space_of(self.graph, group[0])
-        loops = Loops(self.graph, space, self.stored)
+        space, waves = space_of(self.graph, group[0]), self._waves(group)
+        passes = len(waves) + (follower is not None and follower[0].elements > space.results)
+        held = not space.rows and space.length <= LONGEST_HELD and (passes > 1 or space.results <= FEW_HELD)
+        loops = (Tile if held else Loops)(self.graph, space, self.stored)
         inside = {node.name for node in group}
         try:
-            for wave in self._waves(group):
+            for wave in waves:
                 loops.reduce(wave)
             outputs = []
             if follower is not None:
@@ -193,31 +202,31 @@ class _Writer:
     def _add_loops(self, loops: Loops, word: str, outputs: list[str], group: Sequence[Node]) -> None:
         self.functions |= loops.functions
         results = loops.space.results
-        if loops.rows:
-            extra = {"cols": str(loops.space.length)}
+        lines = [*loops.head(), *loops.scope.lines]
+        if isinstance(loops, Tile):
+            extra, blocks = {"count": str(results)}, {"COLUMNS": str(loops.columns)}
+            grid = f"(triton.cdiv({results}, {loops.columns}),)"
+        elif loops.rows:
+            extra, blocks = {"cols": str(loops.space.length)}, {"BLOCK": "BLOCK"}
             grid = f"({results},)"
         else:
-            extra = {"count": str(results), "length": str(loops.space.length)}
+            extra, blocks = {"count": str(results), "length": str(loops.space.length)}, {"BLOCK": "ELEMENTS"}
             grid = f"(triton.cdiv({results}, ELEMENTS),)"
-        block = "BLOCK" if loops.rows else "ELEMENTS"
-        self._add(word, loops.scope, [*loops.head(), *loops.scope.lines], outputs, extra, grid, {"BLOCK": block})
+        self._add(word, loops.scope, lines, outputs, extra, grid, blocks)
 
     def _tiles(self, node: Node) -> None:
-        follower = self._follower([node])
-        target = follower or (node, "")
+        last, output = self._last(node)
         tiles = Tiles(self.graph, node, self.stored)
         try:
-            output = target[1] or self._buffer(node)
-            lines = tiles.store(target[0], output) if target[0].elements == node.elements else None
+            output = output or self._room(last)
+            lines = tiles.store(last, output) if last.elements == node.elements else None
         except NotHere:
             lines = None
         if lines is None:  # what follows is another kernel
-            self.stored.pop(node.name, None)
             tiles = Tiles(self.graph, node, self.stored)
-            output = self._buffer(node)
+            last, output = node, self._room(node)
             lines = tiles.store(node, output)
-        elif follower is not None:
-            self.written.add(output)
+        self._keep(last, output)
         sizes = tiles.sizes
         grid = f"triton.cdiv({sizes.m}, BLOCK_M), triton.cdiv({sizes.n}, BLOCK_N)"
         grid = f"({grid}, {sizes.batches})" if sizes.batches > 1 else f"({grid})"
@@ -235,15 +244,15 @@ class _Writer:
         self.functions |= {ROUNDED} if self.tf32 else set()
         self._launch("image", convolution.image(image), image)
         self._launch("filters", convolution.filters(filters), filters)
-        last, output = self._follower([node]) or (node, "")
+        last, output = self._last(node)
+        output = output or self._room(last)
         try:
-            kernel = convolution.products(image, filters).kernel(last, output or self._buffer(node))
+            kernel = convolution.products(image, filters).kernel(last, output)
         except NotHere:
-            self.stored.pop(node.name, None)
-            last, output = node, ""
-            kernel = convolution.products(image, filters).kernel(node, self._buffer(node))
-        self.written.add(output or self.stored[node.name])
-        self._launch("convolution", kernel, output or self.stored[node.name])
+            last, output = node, self._room(node)
+            kernel = convolution.products(image, filters).kernel(node, output)
+        self._keep(last, output)
+        self._launch("convolution", kernel, output)
 
     def _launch(self, word: str, kernel: Kernel, output: str) -> None:
         self._add(
@@ -274,15 +283,16 @@ class _Writer:
         self._add(PACK, scope, lines, [output], {}, grid, {"BLOCK_X": "BLOCK_X", "BLOCK_D": "BLOCK_D"})
 
     def _window(self, node: Node) -> None:
-        follower = self._follower([node])
-        last, output = follower if follower is not None and follower[0].elements == node.elements else (node, "")
+        last, output = self._last(node)
+        if last.elements != node.elements:
+            last, output = node, ""
         try:
             scope, lines = window(self.graph, node, self.stored, last)
         except NotHere:
             last, output = node, ""
-            scope, lines = window(self.graph, node, self.stored, last)
-        output = output or self._buffer(node)
-        self.written.add(output)
+            scope, lines = window(self.graph, node, self.stored, node)
+        output = output or self._room(last)
+        self._keep(last, output)
         lines[-1] = f"tl.store({output}_ptr + offs, {lines[-1]}.to({output}_ptr.dtype.element_ty), mask=offs < count)"
         self._blocks(node, scope, lines, output)
 
@@ -308,13 +318,20 @@ class _Writer:
 
     def _buffer(self, node: Node) -> str:
         """The name of the memory that holds a node: an output, or a workspace in float32 or integers."""
-        if node.name in self.results:
-            self.stored[node.name] = self.results[node.name]
-            self.written.add(self.results[node.name])
-        elif node.name not in self.stored:
-            dtype = "float32" if node.is_float else "int8" if node.dtype == "bool" else node.dtype
-            self.stored[node.name] = self._workspace(node.shape, dtype)
-        return self.stored[node.name]
+        output = self._room(node)
+        self._keep(node, output)
+        return output
+
+    def _room(self, node: Node) -> str:
+        """Memory for a node, in which kernels look for it once it is kept there."""
+        if node.name in self.stored or node.name in self.results:
+            return self.results.get(node.name) or self.stored[node.name]
+        dtype = "float32" if node.is_float else "int8" if node.dtype == "bool" else node.dtype
+        return self._workspace(node.shape, dtype)
+
+    def _keep(self, node: Node, output: str) -> None:
+        self.stored[node.name] = output
+        self.written.add(output)
 
     def _workspace(self, extents: Sequence[int], dtype: str) -> str:
         """The name of memory that the host makes."""
@@ -361,34 +378,3 @@ class _Writer:
         parameters = ", ".join([*self.inputs, *self.results.values()])
         solution = f"def solution({parameters}):\n" + "\n".join(f"    {line}" for line in self.launches) + "\n"
         return module("\n\n".join([constants + "\n", *functions, *self.kernels, solution]))
-
-
-def _split_rows(graph: Graph) -> Graph:
-    """Reductions of a few long rows in two steps, the first by many programs."""
-    nodes: dict[str, Node] = {}
-    for node in graph.nodes.values():
-        if node.op not in ("sum", "amax", "amin") or not isinstance(node.args[0], Ref):
-            nodes[node.name] = node
-            continue
-        space = space_of(graph, node)
-        parts = _parts(space)
-        if parts == 1 or not space.rows:
-            nodes[node.name] = node
-            continue
-        source = graph[node.args[0]]
-        flat, some = f"{node.name}_rows", f"{node.name}_parts"
-        shape = (space.results, parts, space.length // parts)
-        nodes[flat] = Node(flat, "view", (Ref(source.name), shape), {}, shape, source.dtype)
-        nodes[some] = Node(some, node.op, (Ref(flat), (2,)), {}, shape[:2], node.dtype)
-        last = f"{node.name}_last"
-        nodes[last] = Node(last, node.op, (Ref(some), (1,)), {}, shape[:1], node.dtype)
-        nodes[node.name] = Node(node.name, "view", (Ref(last), node.shape), {}, node.shape, node.dtype)
-    return Graph(nodes, graph.outputs)
-
-
-def _parts(space: Space) -> int:
-    """Into how many equal parts rows are split: enough to keep a device busy, none below 1,024 elements."""
-    if space.length < SPLIT_ELEMENTS or space.results >= SPLIT_PROGRAMS:
-        return 1
-    wanted = min(math.ceil(4 * SPLIT_PROGRAMS / space.results), space.length // 1024)
-    return next((parts for parts in range(wanted, 1, -1) if space.length % parts == 0), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,9 +15,17 @@ from autocomp.targets.triton.start.traced.index import Index, join, split, symbo
 Coordinates = tuple[Index, ...]
 MADE = frozenset({"full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "scalar_tensor", "arange", "iota"})
 
+NAME = re.compile(r"\b[a-z_]\w*")  # of a variable
 LONGEST = (1 << 31) - (1 << 20)  # elements whose places fit into 32 bits, those of the last block with them
 SIZES = ("M", "N", "K", "cols", "count", "length")  # parameters of kernels, whose names a tensor may have too
-WORDS = {"abs": "size", "pow": "power", "expm1": "growth", "log1p": "logarithm", "tanh": "tangent"}  # names in use
+WORDS = {  # names in use
+    "abs": "size",
+    "pow": "power",
+    "expm1": "growth",
+    "log1p": "logarithm",
+    "tanh": "tangent",
+    "tanh_softplus": "soft",
+}
 
 
 class NotHere(Exception):
@@ -120,7 +129,8 @@ class Scope:
         self.loaded.add(node.name)
         where = join(place, node.shape).text(self.names)
         address = pointer if where == "0" else f"{pointer} + {where}"
-        masked = f", mask={mask}, other={other if node.is_float else '0'}" if mask and where != "0" else ""
+        mask = bearing(mask, where)
+        masked = f", mask={mask}, other={other if node.is_float else '0'}" if mask else ""
         text = f"tl.load({address}{masked})"
         cast = (
             ".to(tl.float32)"
@@ -255,3 +265,16 @@ def both(mask: str, other: str) -> str:
     if not mask:
         return other
     return f"{mask} & {other}" if mask.startswith("(") else f"({mask}) & {other}"
+
+
+def bearing(mask: str, where: str) -> str:
+    """The conditions of a mask that say something of a place: those that share a variable with it."""
+    parts, depth, start = [], 0, 0
+    for at, sign in enumerate(mask):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if sign == "&" and depth == 0:
+            parts.append(mask[start:at].strip())
+            start = at + 1
+    parts.append(mask[start:].strip())
+    named = set(NAME.findall(where))
+    return " & ".join(part for part in parts if named & set(NAME.findall(part)))
