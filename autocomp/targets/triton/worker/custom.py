@@ -79,7 +79,7 @@ def _problem_of_module(module: ModuleType, kind: type[torch.nn.Module]) -> Probl
     def run(*tensors: Tensor) -> Any:
         given = iter(tensors)
         full = tuple(_typed(next(given), value) if isinstance(value, Tensor) else value for value in examples)
-        own = {name: next(given).reshape(value.shape) for name, value in parameters.items()}
+        own = {name: _shaped(next(given), value) for name, value in parameters.items()}
         kept = {name: _like(buffer, tensors) for name, buffer in buffers.items()}
         return torch.func.functional_call(model, {**own, **kept}, full)
 
@@ -100,8 +100,13 @@ def _shapes(made: Callable[[], list[Any]]) -> list[Any]:
         return made()
 
 
+def _shaped(tensor: Tensor, parameter: Tensor) -> Tensor:
+    """A parameter's value: a number is shared with kernels as a tensor of one element."""
+    return tensor if tensor.shape == parameter.shape else tensor.reshape(parameter.shape)
+
+
 def _drawn_near(parameter: Tensor) -> Tensor:
-    """A parameter, moved at random; a number becomes a tensor of one element."""
+    """A parameter, moved at random."""
     moved = parameter.detach() + SPREAD * torch.randn_like(parameter)
     return moved.reshape(moved.shape or (1,))
 
@@ -270,17 +275,18 @@ class CustomOperation(Operation):
                 if not self.tolerance:
                     raise
                 return self._stated(self._outputs(self.problem.run(*tensors)))
-            exact = self._outputs(Rounded(graph, tensors[0].device).run(*tensors))
-            deviations = [torch.zeros_like(value, dtype=torch.float32) for value in exact]
-            generator = torch.Generator(tensors[0].device).manual_seed(1)
+            device = tensors[0].device
             kept: dict[str, tuple[Tensor, Tensor]] = {}
-            for _ in range(DRAWS):
-                shaken = self._outputs(
-                    Rounded(graph, tensors[0].device, Noise(generator, self.tf32), kept).run(*tensors)
-                )
-                for place, (value, other) in enumerate(zip(exact, shaken, strict=True)):
-                    add_squares(deviations[place], value, other)
-                del shaken, other
+            exact = self._outputs(Rounded(graph, device, None, kept).run(*tensors))
+            deviations = [torch.zeros_like(value, dtype=torch.float32) for value in exact]
+            generator = torch.Generator(device).manual_seed(1)
+            at_once = 2 if self.tf32 else 1  # draws that move operands in opposite directions
+            for first in range(0, DRAWS, at_once):
+                noises = [Noise(generator, draw, self.tf32) for draw in range(first, first + at_once)]
+                runs = [self._outputs(Rounded(graph, device, noise, kept).run(*tensors)) for noise in noises]
+                for place, value in enumerate(exact):
+                    add_squares(deviations[place], value, [run[place] for run in runs])
+                del runs
         results = {}
         for operand, value, squared in zip(self.results, exact, deviations, strict=True):
             results[operand.name] = Expected(value, self._tolerance(operand, value, squared))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor
 
 from autocomp.targets.triton.worker.compare import PART
+from autocomp.targets.triton.worker.sums import Sums
 from autocomp.workload.tensor.rounding import ACCUMULATOR, FUNCTION
 
 DRAWS = 4  # runs with random roundings, of which the deviation of a result is estimated
@@ -35,37 +39,45 @@ FUNCTIONS = frozenset(
 
 class Noise:
     """Roundings at random, part by part and in place: of each result, and of the partial sums in it. With `tf32`, of
-    the operands of convolutions too."""
+    the operands of convolutions too: two draws in turn move them in opposite directions, so that one of the two goes
+    past where a function bends."""
 
-    def __init__(self, generator: torch.Generator, tf32: bool = False) -> None:
+    def __init__(self, generator: torch.Generator, draw: int = 0, tf32: bool = False) -> None:
         self._generator = generator
+        self._draw = draw
         self._tf32 = tf32
 
-    def __call__(self, target: str, result: Tensor, squares: Tensor | None, length: int) -> Tensor:
-        if length == 0:
+    def __call__(self, target: str, result: Tensor, sums: Sums) -> Tensor:
+        if sums.length == 0:
             return result
         unit = FUNCTION if target in FUNCTIONS else ACCUMULATOR
-        of_operands = PRODUCT_OF_TF32 if self._tf32 and target == "convolution" else 0.0
         shaken = result.contiguous()
-        flat, terms = shaken.view(-1), None if squares is None else squares.reshape(-1)
+        flat, roots = shaken.view(-1), None if sums.roots is None else sums.roots.reshape(-1)
         for start in range(0, flat.numel(), PART):
             own = flat[start : start + PART]
             noise = torch.randn(own.shape, generator=self._generator, device=own.device, dtype=torch.float32)
-            noise *= own if terms is None else abs(own) + 4.0 * terms[start : start + PART] ** 0.5
-            own.add_(noise, alpha=unit * length**0.5)
-            if of_operands and terms is not None:
-                # its size is known: as a random sign, so that four runs estimate it without a spread of their own
-                noise = torch.randint(2, own.shape, generator=self._generator, device=own.device, dtype=torch.int8)
-                noise = (2 * noise - 1).to(torch.float32)
-                noise *= terms[start : start + PART] ** 0.5
-                own.add_(noise, alpha=of_operands)
+            noise *= own if roots is None else abs(own) + 4.0 * roots[start : start + PART]
+            own.add_(noise, alpha=unit * sums.length**0.5)
+        if self._tf32 and target == "convolution" and roots is not None and sums.moved is not None:
+            self._move(flat, roots, sums.moved)
         return shaken
 
+    def _move(self, flat: Tensor, roots: Tensor, moved: Callable[[torch.Generator], Tensor]) -> None:
+        """Roundings of operands. Their size in a result is known: so only their sign is drawn, and four runs estimate
+        them without a spread of their own."""
+        own = torch.Generator(flat.device).manual_seed(1 + self._draw // 2)
+        signs = moved(own).reshape(-1)
+        size = PRODUCT_OF_TF32 * (-1.0) ** self._draw
+        for start in range(0, flat.numel(), PART):
+            part = slice(start, start + PART)
+            flat[part].add_(torch.copysign(roots[part], signs[part].to(roots.dtype)), alpha=size)
 
-def add_squares(sums: Tensor, value: Tensor, other: Tensor) -> None:
-    """Add the squared distances of a run's results to the mean over all runs."""
-    flat, exact, shaken = sums.view(-1), value.reshape(-1), other.reshape(-1)
+
+def add_squares(sums: Tensor, value: Tensor, others: Sequence[Tensor]) -> None:
+    """Add the squared distances of some runs' results, the largest of each element, to the mean over all runs."""
+    flat, exact, runs = sums.view(-1), value.reshape(-1), [other.reshape(-1) for other in others]
     for start in range(0, flat.numel(), PART):
         part = slice(start, start + PART)
-        miss = (shaken[part] - exact[part]).to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
-        flat[part].add_(miss.square_(), alpha=1 / DRAWS)
+        misses = [(run[part] - exact[part]).to(torch.float32) for run in runs]
+        largest = functools.reduce(torch.maximum, [miss.abs_().nan_to_num_(nan=0.0, posinf=0.0) for miss in misses])
+        flat[part].add_(largest.square_(), alpha=len(runs) / DRAWS)

@@ -6,7 +6,7 @@ The graph is traced in float64 and on tensors without contents, with operators t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_map_only
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.start.traced.graph import VIEWS
+from autocomp.targets.triton.worker.sums import Sums, moved, roots_of
 
 aten = torch.ops.aten
 NARROW = 4  # columns of a product up to which it is a sum of each row
@@ -115,14 +116,15 @@ def _written(argument: Any, called: Mapping[str, str]) -> Any:
 
 
 class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
-    """Runs a graph on a device and hands each float result to `round_`, which may change it, with the operator's name.
-    Where elements are sums, it also gets the sums of the squares of their terms, and the number of the terms."""
+    """Runs a graph on a device and hands each float result to `round_`, which may change it, with the operator's name
+    and what its elements are sums of. A convolution of the inputs themselves is the same in every run, and slow in
+    float64: `kept` has those of earlier runs."""
 
     def __init__(
         self,
         graph: GraphModule,
         device: torch.device,
-        round_: Callable[[str, Tensor, Tensor | None, int], Tensor] | None = None,
+        round_: Callable[[str, Tensor, Sums], Tensor] | None = None,
         kept: dict[str, tuple[Tensor, Tensor]] | None = None,
     ) -> None:
         super().__init__(graph)
@@ -131,18 +133,17 @@ class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
         self._kept = kept
 
     def run_node(self, n: torch.fx.Node) -> Any:
-        """A convolution of the inputs themselves is the same in every run, and slow in float64: `kept` has it, and
-        that of their squares."""
         inputs = all(one.op == "placeholder" for one in n.all_input_nodes)
-        if self._kept is None or self._round is None or not inputs or _name(n.target) != "convolution":
+        if self._kept is None or not inputs or _name(n.target) != "convolution":
             return super().run_node(n)
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         if n.name not in self._kept:
-            squared = tuple(one * one if isinstance(one, Tensor) else one for one in args)
-            self._kept[n.name] = (n.target(*args, **kwargs), n.target(*squared, **kwargs))
-        result, squares = self._kept[n.name]
+            self._kept[n.name] = n.target(*args, **kwargs), roots_of(n.target, args)
+        result, roots = self._kept[n.name]
+        if self._round is None:
+            return result
         length = summed("convolution", args, args[0], result)
-        return self._round("convolution", result.clone(), squares, length)
+        return self._round("convolution", result.clone(), Sums(length, roots, partial(moved, n.target, args)))
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         result = self._result(target, args, kwargs)
@@ -152,13 +153,15 @@ class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
             first = next((one for one in args if isinstance(one, Tensor)), result)
             name = _name(target)
             length = summed(name, args, first, result)
-            squares = None
-            if length > 1 and name not in ("prod", "cumprod"):
+            roots = None
+            if name == "convolution":
+                roots = roots_of(target, args)
+            elif length > 1 and name not in ("prod", "cumprod"):
                 squared = [one * one if isinstance(one, Tensor) and one.dtype == torch.float64 else one for one in args]
-                squares = super().call_function(target, tuple(squared), kwargs)
+                roots = super().call_function(target, tuple(squared), kwargs).sqrt()
             if length and any(isinstance(one, Tensor) and _shares(one, result) for one in args):
                 result = result.clone()
-            return self._round(name, result, squares, length)
+            return self._round(name, result, Sums(length, roots, partial(moved, target, args)))
         return result
 
     def _result(self, target: Any, args: Any, kwargs: Any) -> Any:

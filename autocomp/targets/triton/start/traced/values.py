@@ -268,13 +268,5 @@ def both(mask: str, other: str) -> str:
 
 
 def bearing(mask: str, where: str) -> str:
-    """The conditions of a mask that say something of a place: those that share a variable with it."""
-    parts, depth, start = [], 0, 0
-    for at, sign in enumerate(mask):
-        depth += {"(": 1, ")": -1}.get(sign, 0)
-        if sign == "&" and depth == 0:
-            parts.append(mask[start:at].strip())
-            start = at + 1
-    parts.append(mask[start:].strip())
-    named = set(NAME.findall(where))
-    return " & ".join(part for part in parts if named & set(NAME.findall(part)))
+    """A mask that shares a variable with a place; none for a place that is the same wherever the mask holds."""
+    return mask if set(NAME.findall(mask)) & set(NAME.findall(where)) else ""
