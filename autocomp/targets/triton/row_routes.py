@@ -39,6 +39,7 @@ SIZES: Mapping[str, Sequence[tuple[int, int]]] = {
     "rows": ((4096, 8), (8192, 8), (2048, 4), (8192, 16)),
     "scan": ((1024, 4), (2048, 4), (8192, 8), (4096, 8)),
 }
+WARPS_OF_TILES = (8, 2, 16, 1)  # of tiles of columns, which start with four
 WARPS = (1.0, 0.5, 2.0, 4.0)  # of rows in registers, relative to those that have the best number of elements a thread
 
 
@@ -130,6 +131,9 @@ def settle(way: Way, choice: int, whole: bool = True) -> None:
     in registers if they are to be `whole`."""
     for kernel in main_kernels(way.module):
         if has_dot([way.module.kernels[kernel]]):
+            continue
+        if "COLUMNS" in constexprs(way.module.kernels[kernel]):
+            way.take("set_parameters", kernel=kernel, values={"num_warps": WARPS_OF_TILES[choice]})
             continue
         length = _length(way.module, kernel)
         fits = whole and 0 < length <= LARGEST_BLOCK and not _scans(way.module, kernel)

@@ -28,6 +28,12 @@ MODULES = {
         "torch.rand(2, 3, 11, 9)",
         "3",
     ),
+    "averaged": (
+        "self.conv = nn.Conv2d(4, 64, size)",
+        "return self.conv(x).mean((2, 3))",
+        "torch.rand(4, 4, 12, 12)",
+        "3",
+    ),
     "grown": (
         "self.conv = nn.ConvTranspose1d(4, 6, size, stride=2, dilation=2)",
         "return self.conv(x)",

@@ -147,6 +147,23 @@ def test_operands_of_convolutions_are_rounded_where_the_workload_allows_it(
     assert failure.stage == "smoke"
 
 
+def test_roundings_of_operands_that_results_share_stay_in_their_mean(checkout: Path) -> None:
+    """All pixels are made with the same filters. Operands rounded to bfloat16 miss the bound."""
+    operation = custom_operation(json.dumps(task_of(problem("averaged"))["custom"]))
+    given = operation.draw("random", 1, "cpu")
+    exact = {name: tensor.double() for name, tensor in given.items()}
+    expected = operation.expected(None, exact, {}, "float32", {})["out"]
+
+    def missed(unit: int) -> int:
+        bits = {name: (tensor.view(torch.int32) + unit // 2) & -unit for name, tensor in given.items()}
+        rounded = {name: one.view(torch.float32).double() for name, one in bits.items()}
+        out = operation.problem.run(*({**rounded, "conv_bias": exact["conv_bias"]}[o.name] for o in operation.given))
+        return int((abs(out - expected.value) > expected.tolerance).sum())
+
+    assert missed(1 << 13) == 0
+    assert missed(1 << 16) > 0
+
+
 def test_a_kernel_that_leaves_out_a_parameter_is_refused(interpreter: TritonTarget, checkout: Path) -> None:
     workload = problem("row_norm")
     kernel = interpreter.starting_kernel(workload).replace("* norm_weight", "* 1.0")

@@ -12,8 +12,8 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Sums:
-    """What the elements of a result are sums of: how many terms each has, 0 where it is an element itself; the root of
-    the sum of their squares; and how the result moves where the operands do so at random."""
+    """The terms of each element of a result: their number, 0 where it only moves, and the root of the sum of their
+    squares. `moved` draws a change of the result, as random changes of the operands make it."""
 
     length: int
     roots: Tensor | None = None
@@ -29,8 +29,8 @@ def roots_of(target: Any, args: Sequence[Any]) -> Tensor:
 
 
 def moved(target: Any, args: Sequence[Any], generator: torch.Generator) -> Tensor:
-    """How a convolution changes, but for a factor, where each element of its operands changes by a random part of it:
-    results that share operands change together."""
+    """The change of a convolution, but for a factor, where each element of its operands changes by a random part of
+    it: results that share operands change together."""
     (x, _), (weight, _) = _scaled(args[0]), _scaled(args[1])
     result: Tensor = target(x, _shaken(weight, generator), None, *args[3:])
     return result.add_(target(_shaken(x, generator), weight, None, *args[3:]))

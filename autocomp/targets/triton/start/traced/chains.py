@@ -1,4 +1,4 @@
-"""What follows a node element by element, and may be computed where the node is."""
+"""Chains of nodes that follow one element by element, and may be computed where it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autocomp.targets.triton.start.traced.values import MADE
 
 def end_of_chain(graph: Graph, needed: Sequence[Node], first: Node, stored: Collection[str]) -> Node:
     """The last node that everything that uses `first` goes through, made of it and of what is stored alone: stored in
-    its place, it is computed once. `first` itself where there is none."""
+    its place, it is computed once. Without such a node, `first` itself."""
     if first.name in graph.outputs:
         return first
     users: dict[str, set[str]] = {}

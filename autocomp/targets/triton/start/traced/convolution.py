@@ -21,6 +21,12 @@ ROUNDED = """
 def rounded(x):
     return ((x.to(tl.int32, bitcast=True) + 4096) & -8192).to(tl.float32, bitcast=True)
 """  # to the nearest number of tf32, as the library does: tensor cores would cut off what is beyond it
+ROUNDED_TO_EVEN = """
+@triton.jit
+def rounded_to_even(x):
+    bits = x.to(tl.int32, bitcast=True)
+    return ((bits + 4095 + ((bits >> 13) & 1)) & -8192).to(tl.float32, bitcast=True)
+"""  # as the library does for transposed convolutions: numbers in the middle, of random ones 1 in 8,192, go elsewhere
 CELLS, CHANNELS = 4096, 64  # elements of a tile of the copied input, and its columns at most
 SHALLOW = 16  # columns of a tap up to which a step is half as deep
 
@@ -148,7 +154,17 @@ class Convolution:
         value = scope.value(source.name, place, "0.0", mask)
         if not is_stored(self.graph, source, self.stored):
             value = scope.name("kept", f"tl.where({mask}, {value}, 0.0)")
-        return f"rounded({value})" if self.tf32 else value
+        return f"{self._rounding[0]}({value})" if self.tf32 else value
+
+    @property
+    def functions(self) -> set[str]:
+        """The texts of functions that the kernels call."""
+        return {self._rounding[1]} if self.tf32 else set()
+
+    @property
+    def _rounding(self) -> tuple[str, str]:
+        transposed = Reach.of(self.graph, self.node).transposed
+        return ("rounded_to_even", ROUNDED_TO_EVEN) if transposed else ("rounded", ROUNDED)
 
     # --- the products --------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from autocomp.targets.triton.start.traced.contraction import (
     Contraction,
     Tiles,
 )
-from autocomp.targets.triton.start.traced.convolution import ROUNDED, Convolution, Kernel
+from autocomp.targets.triton.start.traced.convolution import Convolution, Kernel
 from autocomp.targets.triton.start.traced.elementwise import HELPERS
 from autocomp.targets.triton.start.traced.graph import Graph, Node, graph_of, once
 from autocomp.targets.triton.start.traced.index import join, split, symbol
@@ -115,7 +115,7 @@ class _Writer:
         return None
 
     def _last(self, node: Node) -> tuple[Node, str]:
-        """What the kernel of a node stores: a result and its name, else the end of a chain that follows the node."""
+        """The node that the kernel of another stores: a result and its name, else the end of a chain after it."""
         return self._follower([node]) or (end_of_chain(self.graph, self.needed, node, self.stored), "")
 
     def _write(self, group: list[Node]) -> None:
@@ -241,7 +241,7 @@ class _Writer:
         image, filters = (
             self._workspace(shape, "float32") for shape in (convolution.shape_of_image, convolution.shape_of_filters)
         )
-        self.functions |= {ROUNDED} if self.tf32 else set()
+        self.functions |= convolution.functions
         self._launch("image", convolution.image(image), image)
         self._launch("filters", convolution.filters(filters), filters)
         last, output = self._last(node)
