@@ -8,6 +8,7 @@ from autocomp.simulator import SimulationOptions, SimulationResult, run_program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autocomp.errors import IsaError
 from autocomp.targets.simulator import isa, kernel
 
 TEXT = """
@@ -119,6 +120,11 @@ def test_commands_pass_those_that_wait_where_the_unit_reorders() -> None:
     assert passing[2] == passing[0] + 4 < kept[1] < kept[2]
     assert passing[1] == kept[1]
     assert passing[3] == passing[2] + (passing[1] - passing[0])
+
+
+def test_a_unit_that_reorders_has_to_order_its_own_rows() -> None:
+    with pytest.raises(IsaError, match=r"reorder is 1, but interlock is 0"):
+        isa.parse(TEXT, overrides={"REORDER": 1})
 
 
 def test_a_write_of_renamed_rows_waits_for_no_older_use_of_them() -> None:
