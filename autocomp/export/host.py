@@ -168,6 +168,7 @@ class Replay:
         size = len(self._words)
         for start in range(0, len(words), size):
             self._issue(dict(zip(self._words, words[start : start + size], strict=True)))
+        self._wait()
         tensors = [(t.name, t.dtype, t.array.shape, None, True) for t in self._tensors]
         code = np.array([*self._code, (Code.Halt, 0, 0, 0, 0)], np.int64)
         lines = np.zeros(len(code), np.int32)
@@ -208,6 +209,13 @@ class Replay:
                 self._code.append((Code.LoadInt, slot, 0, 0, number))
         self._code.append((Code.Issue, 0, 0, 0, self._tables.instructions[name]))
         self._slots = max(self._slots, len(instruction.parameters) + 1)
+
+    def _wait(self) -> None:
+        """The fence at which the kernel waited; it is not among the recorded commands."""
+        for instruction in self._accelerator.instructions:
+            if instruction.words.get("role") == "fence" and not instruction.parameters:
+                self._code.append((Code.Issue, 0, 0, 0, self._tables.instructions[instruction.name]))
+                return
 
     def _address(self, address: int) -> int:
         """The simulator's pointer for an address of this computer."""

@@ -207,6 +207,26 @@ def test_kernels_are_chosen_nearly_as_if_all_sizes_were_measured(monkeypatch: py
     assert spent < 1.01 * sum(best[49:200])
 
 
+def test_what_a_machine_forbids_without_a_fence_is_right_after_a_wait() -> None:
+    workload_ = parsed("{operation: gemm, accelerator: gemmini, dims: {I: 4, J: 16, K: 16}}")
+    kernel = """void solution(int8_t A[4][16], int8_t B[16][16], int8_t C[4][16]) {
+    for (int time = 0; time < 2; time++) {
+        config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+        config_ld(16, 1.0f, 16, 0);
+        config_ld(16, 1.0f, 16, 1);
+        config_st(16);
+        mvin(A, 0, 16, 4);
+        mvin2(B, 4096, 16, 16);
+        preload(4096, 0x80000000, 16, 16, 16, 4);
+        compute_preloaded(0, 0xffffffff, 16, 4, 16, 16);
+        mvout(C, 0x80000000, 16, 4);
+        fence();
+    }
+}"""
+    machine = isa.load("gemmini")
+    proved([of_kernel(kernel, "twice", workload_, SimulatorTarget(machine))], machine)
+
+
 def test_images_are_computed_one_after_the_other_by_a_kernel_of_one() -> None:
     plain = parsed(
         f"operation: conv2d\naccelerator: gemmini\ndims: {SQUARE}\ngroups: 4\npool: {{size: 2, stride: 2}}\n"
