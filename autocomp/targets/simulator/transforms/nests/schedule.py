@@ -34,7 +34,7 @@ from autocomp.targets.simulator.transforms.straight.write_out import is_short
 
 _MOST = 12  # proposals
 _TIMED = 12  # schedules that are lowered and timed …
-_TRIED = 16  # … of so many: some do not fit, and some give the kernel of another
+_TRIED = 32  # … of so many: some do not fit, and some give the kernel of another
 _BY_ESTIMATE = 6  # … of which the first ones are the best by their estimates
 _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _LOADS = 10.0  # what a cycle of loads counts besides its time, where energy does
