@@ -99,11 +99,20 @@ std::optional<Cause> hazard_between(const Command& command, const Command& old, 
   return found;
 }
 
+bool renames(const Range& range, const Settings& settings) {
+  return range.write && settings.memories[static_cast<size_t>(range.memory)].renamed;
+}
+
+bool renames_any(const Command& command, const Settings& settings) {
+  const auto* const end = command.ranges.begin() + command.range_count;
+  return std::any_of(command.ranges.begin(), end, [&](const Range& range) { return renames(range, settings); });
+}
+
 // Later reads of rows that the command writes anew wait for it, and not for the older write of them.
 void replace_writes(const Command& command, Command& old, const Settings& settings) {
   for (size_t a = 0; a < command.range_count; ++a) {
     const Range& mine = command.ranges[a];
-    if (!mine.write || !settings.memories[static_cast<size_t>(mine.memory)].renamed) continue;
+    if (!renames(mine, settings)) continue;
     for (size_t b = 0; b < old.range_count; ++b) {
       const Range& theirs = old.ranges[b];
       const bool covers = mine.memory == theirs.memory && mine.first <= theirs.first && theirs.last <= mine.last;
@@ -120,12 +129,13 @@ void Front::find_hazards(int32_t slot, size_t unit) {
   waits_for.clear();
   if (!context_.settings.hazards || command.range_count == 0) return;
   const bool interlock = context_.settings.units[unit].interlock != 0;
+  const bool renaming = renames_any(command, context_.settings);
   int64_t youngest = -1;  // of those it waits for
   context_.occupied.each([&](int32_t other) {
     Command& old = context_.command(other);
     const bool ordered = interlock || !context_.pools[unit].owns(other);
     const std::optional<Cause> hazard = ordered ? hazard_between(command, old, context_.settings) : std::nullopt;
-    replace_writes(command, old, context_.settings);
+    if (renaming) replace_writes(command, old, context_.settings);
     if (!hazard) return;
     waits_for.add(other);
     if (old.operation > youngest) command.hazard = *hazard;
