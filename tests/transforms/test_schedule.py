@@ -219,6 +219,7 @@ def test_computations_with_fences_between_are_scheduled_by_themselves() -> None:
     st.sampled_from(["row", "full"]),
     st.integers(1, 4),
     st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    st.booleans(),
 )
 def test_results_are_stored_beside_products_whatever_the_blocks(
     extents: tuple[int, int, int],
@@ -227,6 +228,7 @@ def test_results_are_stored_beside_products_whatever_the_blocks(
     bias: str,
     wide: int,
     levels: tuple[int, int],
+    spread: bool,
 ) -> None:
     given = dict(zip("IJK", extents, strict=True))
     workload = parse_workload(
@@ -234,18 +236,21 @@ def test_results_are_stored_beside_products_whatever_the_blocks(
     )
     block = {d: min(b, -(-e // 16)) for d, b, e in zip("ijk", blocks, extents, strict=True)}
     schedule = {**_AHEAD, "block": block, "inner": inner, "lead": 8, "width": {"result": wide}}
-    schedule |= {"level": dict(zip(("left", "right"), levels, strict=True))}
+    schedule |= {"level": dict(zip(("left", "right"), levels, strict=True)), "spread": spread}
     schedule |= {"ahead": sorted(_AHEAD["ahead"]), "kept": inner[-1] == "i", "short_first": inner[-1] == "i"}
     cycles_of(workload, applied(transformation("schedule"), started(workload), schedule))
 
 
-def test_the_next_panel_comes_beside_all_steps_of_this_one() -> None:
-    """Four steps use a panel of four tiles: one of the next panel comes in each."""
+def test_the_next_panel_comes_beside_all_steps_of_this_one_or_the_last() -> None:
+    """Four steps use a panel of four tiles: one of the next panel comes in each, or all in the last."""
     block = {"block": {"i": 1, "j": 1}, "level": {"left": 1, "right": 0}}
     schedule = {**block, "ahead": ["left", "right"], "width": {"left": 1}}
-    places = loads(applied(transformation("schedule"), naive(32, 64, 64), schedule), "A")
-    assert len(places) == 8
-    assert min(np.diff(places[4:])) >= 8
+    last, all_steps = (
+        loads(applied(transformation("schedule"), naive(32, 64, 64), {**schedule, "spread": spread}), "A")
+        for spread in (False, True)
+    )
+    assert len(last) == len(all_steps) == 8
+    assert max(np.diff(last[4:])) <= 4 < 8 <= min(np.diff(all_steps[4:]))
 
 
 def test_results_of_one_block_are_stored_beside_the_products_that_follow() -> None:
@@ -394,7 +399,7 @@ def test_convolutions_are_right_with_shared_lines_and_loads_ahead(
     schedule["level"] = {"left": level, "right": 7}
     merged = transformation("merge_depth").proposals(started(workload))
     schedule |= {"merged": merged[0].parameters} if merged else {}
-    schedule |= {"ahead": ["left", "right"], "deferred": True} if ahead else {}
+    schedule |= {"ahead": ["left", "right"], "deferred": True, "spread": lead > 0} if ahead else {}
     try:
         scheduled = applied(transformation("schedule"), started(workload), schedule)
     except NotApplicable:

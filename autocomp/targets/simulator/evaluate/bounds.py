@@ -83,7 +83,7 @@ def _compute(workload: Workload, accelerator: Accelerator, links: Chain, beside:
         compute = max(compute, rows)
     if waiting := links.entered + links.result:
         reasons.append(
-            f"the first begins {links.entered} cycles after its command, the last sum is there {links.result} later"
+            f"{waiting} more pass between the first command and its products, and until the last sum is there"
         )
     return compute + waiting
 

@@ -67,8 +67,9 @@ class ChooseSchedule(Transformation):
     Parameters: `tile` has elements of a dimension in a tile, `block` tiles of it in a block; `order` are the loops over
     blocks and `inner` those inside one, outermost first; `level` is how many loops over blocks are around the panel of
     an operand that is loaded at a time; `width` tiles go in one move; tiles of operands `ahead` are loaded during the
-    products before, `early` of them before the last (`lead`: in the first step); `deferred`: results are stored during
-    the next block; `kept`: the right operand stays in the array; `short_first`: partial tiles come first.
+    products before, `early` of them before the last (`lead`: in the first step), or beside all steps that use the panel
+    before (`spread`); `deferred`: results are stored during the next block; `kept`: the right operand stays in the
+    array; `short_first`: partial tiles come first.
     """
     example = """
     for (int i = 0; i < 32; i++)               for (int step = 0; step < 64; step++)

@@ -17,7 +17,7 @@ _EARLY = (0, 2, 4, 8, 12, 16, 24)  # products at the end of a step that no load 
 
 def neighbours(given: Raised) -> Iterator[Schedule]:
     """All such schedules, also those that do not fit the machine."""
-    for choices in (_moves, _ahead, _kept, _shared, _blocks, _tiles, _orders, _levels):
+    for choices in (_moves, _ahead, _spread, _kept, _shared, _blocks, _tiles, _orders, _levels):
         yield from choices(given)
 
 
@@ -43,6 +43,12 @@ def _ahead(given: Raised) -> Iterator[Schedule]:
     for lead in _LEADS:
         yield replace(given.schedule, lead=lead)
     yield replace(given.schedule, deferred=not given.schedule.deferred)
+
+
+def _spread(given: Raised) -> Iterator[Schedule]:
+    """The loads of the next panel beside all steps that use this one, or beside the last."""
+    if any(map(Grid(given.computation, given.schedule).can_spread, OPERANDS)):
+        yield replace(given.schedule, spread=not given.schedule.spread)
 
 
 def _kept(given: Raised) -> Iterator[Schedule]:

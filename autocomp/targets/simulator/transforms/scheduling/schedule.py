@@ -28,7 +28,8 @@ class Schedule:
     windows of results that are pooled; all where it is left out. `order`: the loops over blocks, outermost first, those
     of the reduction innermost. `inner`: the loops inside a block. `level`: how many of the loops over blocks are around
     the panel of an operand that is loaded at a time. `width`: tiles in one move. `ahead`: operands whose next tiles
-    come during the computation with the present ones, all before its last `early` products. `deferred`: results are
+    come during the computation with the present ones, all before its last `early` products. `spread`: where several
+    steps use the same panel of such an operand, the next one comes beside all of them, not beside the last. `deferred`: results are
     stored during the next block, those of the last block as they are complete.
     `kept`: the right operand stays in the array while it is used. `short_first`: the tile that is short comes first
     among those that share the operand in the array. `shared`: a block holds tiles of the left operand once that several
@@ -44,6 +45,7 @@ class Schedule:
     width: Mapping[str, int] = field(default_factory=dict)
     ahead: frozenset[str] = frozenset()
     early: int = 0
+    spread: bool = False
     deferred: bool = False
     kept: bool = False
     short_first: bool = False
@@ -65,6 +67,10 @@ class Grid:
     def with_loops(self, order: tuple[str, ...], inner: tuple[str, ...]) -> Grid:
         """The grid of the same schedule with loops in other orders."""
         return self._like(replace(self.schedule, order=order, inner=inner), _OF_ALL_LOOPS)
+
+    def with_spread(self) -> Grid:
+        """The grid of the same schedule with loads of panels beside all steps that use the panel before."""
+        return self._like(replace(self.schedule, spread=True), _OF_ALL_LEVELS)
 
     def _like(self, schedule: Schedule, names: Sequence[str]) -> Grid:
         """The grid of another schedule that has properties of this one, which need not be worked out again."""
@@ -236,9 +242,13 @@ class Grid:
         """Steps of a panel that use each tile."""
         return prod(self.blocks[name] for name in self.revisits(operand))
 
-    def spreads(self, operand: str) -> bool:
-        """True if the next panel of an operand comes beside all steps of this one: where several use the same tiles."""
+    def can_spread(self, operand: str) -> bool:
+        """True if the next panel of an operand is loaded ahead, and several steps use the same tiles of this one."""
         return operand in self.schedule.ahead and self.events(operand) > 1 and bool(self.revisits(operand))
+
+    def spreads(self, operand: str) -> bool:
+        """True if the next panel of an operand comes beside all steps of this one."""
+        return self.schedule.spread and self.can_spread(operand)
 
     def phases(self, operand: str) -> int:
         """Panels that an operand has in local memory at a time."""
