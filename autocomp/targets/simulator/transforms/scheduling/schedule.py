@@ -29,8 +29,8 @@ class Schedule:
     of the reduction innermost. `inner`: the loops inside a block. `level`: how many of the loops over blocks are around
     the panel of an operand that is loaded at a time. `width`: tiles in one move. `ahead`: operands whose next tiles
     come during the computation with the present ones, all before its last `early` products. `spread`: where several
-    steps use the same panel of such an operand, the next one comes beside all of them, not beside the last. `deferred`: results are
-    stored during the next block, those of the last block as they are complete.
+    steps use the same panel of such an operand, the next one comes beside all of them, not beside the last.
+    `deferred`: results are stored during the next block, those of the last block as they are complete.
     `kept`: the right operand stays in the array while it is used. `short_first`: the tile that is short comes first
     among those that share the operand in the array. `shared`: a block holds tiles of the left operand once that several
     steps of a reduction use for different results. `lead`: the products of the first step before the one that a load is
