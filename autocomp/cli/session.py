@@ -28,7 +28,7 @@ from autocomp.report.runs.listing import comparison, summary_of, with_units
 from autocomp.report.terminal import amount_text
 from autocomp.schedules.experience import remember
 from autocomp.schedules.from_run import record_of
-from autocomp.schedules.store import Store, user_root
+from autocomp.schedules.store import Store, as_fast, user_root
 from autocomp.search import RunFolder, SearchResult
 from autocomp.search.budget import Budget
 from autocomp.search.candidate import Candidate
@@ -200,12 +200,12 @@ def document(
 
 
 def keep(request: Request, folder: RunFolder, result: SearchResult, best: Candidate) -> Path | None:
-    """Put the winner into the user's store; the naive kernel is not a schedule, nor is one for an objective that
-    the library is not looked up by."""
+    """Put the winner into the user's store, unless a schedule serves the same and is as fast: the file of either. The
+    naive kernel is not a schedule, nor is one for an objective that the library is not looked up by."""
     if best == result.naive or not request.target.scheduled:
         return None
     record = record_of(request, result, best, folder.kernel(best.kernel), datetime.now().astimezone())
-    return Store(user_root()).put(record)[0]
+    return as_fast(record, warn) or Store(user_root()).put(record)[0]
 
 
 def _utilisation(candidate: Candidate) -> float | None:

@@ -18,7 +18,7 @@ from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_
 from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
 from autocomp.workload.schema import usual_options
 
-__all__ = ["Store", "all_schedules", "find", "record_at", "user_root"]
+__all__ = ["Store", "all_schedules", "as_fast", "find", "record_at", "user_root"]
 
 Warn = Callable[[str], None]
 
@@ -156,6 +156,23 @@ def _entry(record: ScheduleRecord, name: str, content: bytes) -> Entry:
         identity=record.identity,
         arguments={name: usual.get(name) for name in record.operation.arguments},
     )
+
+
+def as_fast(record: ScheduleRecord, warn: Warn) -> Path | None:
+    """The file of another schedule, in any of the stores, that computes the same on the same machine as fast: such
+    as one that takes at run time what this one has as a constant."""
+    operation, target, objective = record.operation, record.target, record.result.objective
+    for stored in all_schedules(warn, default_roots()):
+        entry = stored.entry
+        if (entry.target, entry.operation, entry.dims) != (target.spec, operation.name, operation.dims):
+            continue
+        known = record_at(stored)
+        if known.identity == record.identity or (known.target, known.result.objective) != (target, objective):
+            continue
+        serves = known.operation.computes(operation) and set(operation.arguments) <= set(known.operation.arguments)
+        if serves and objective.rank(known.result.value) <= objective.rank(record.result.value):
+            return stored.path
+    return None
 
 
 def all_schedules(warn: Warn, roots: Sequence[Path] | None = None) -> list[Stored]:

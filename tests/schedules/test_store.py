@@ -15,7 +15,7 @@ from autocomp.data import data_dir
 from autocomp.errors import ConfigError
 from autocomp.schedules.index import default_roots, read_index
 from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
-from autocomp.schedules.store import Store, all_schedules, find, user_root
+from autocomp.schedules.store import Store, all_schedules, as_fast, find, user_root
 
 KERNEL = "void solution(int8_t A[4][4]) {\n    fence();\n}\n"
 
@@ -53,6 +53,12 @@ def make(cycles: int = 100, size: int = 4, digest: str = "d", kernel: str = KERN
             "kernel": kernel,
         }
     )
+
+
+def scaled(record: ScheduleRecord, *arguments: str) -> ScheduleRecord:
+    """The record of a kernel with a scale, which `arguments` may say it takes at run time."""
+    changed = {"options": {"scale": 1.0}, "arguments": arguments}
+    return record.model_copy(update={"operation": record.operation.model_copy(update=changed)})
 
 
 def no_warning(message: str) -> None:
@@ -187,3 +193,13 @@ def test_where_new_records_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert default_roots() == (tmp_path / "elsewhere", tmp_path / "shared")
     monkeypatch.delenv("AUTOCOMP_SHIPPED_SCHEDULES")
     assert default_roots() == (tmp_path / "elsewhere", tmp_path / "shared", data_dir("schedules").resolve())
+
+
+@pytest.mark.parametrize(("cycles", "takes", "served"), [(100, True, True), (101, True, False), (100, False, False)])
+def test_a_schedule_that_takes_a_constant_at_run_time_serves_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cycles: int, takes: bool, served: bool
+) -> None:
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path))
+    general, constant = scaled(make(cycles), "scale"), scaled(make(100))
+    path, _ = Store(tmp_path).put(general if takes else constant)
+    assert as_fast(constant if takes else general, no_warning) == (path if served else None)
