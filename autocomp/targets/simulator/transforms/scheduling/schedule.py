@@ -68,10 +68,6 @@ class Grid:
         """The grid of the same schedule with loops in other orders."""
         return self._like(replace(self.schedule, order=order, inner=inner), _OF_ALL_LOOPS)
 
-    def with_spread(self) -> Grid:
-        """The grid of the same schedule with loads of panels beside all steps that use the panel before."""
-        return self._like(replace(self.schedule, spread=True), _OF_ALL_LEVELS)
-
     def _like(self, schedule: Schedule, names: Sequence[str]) -> Grid:
         """The grid of another schedule that has properties of this one, which need not be worked out again."""
         other = Grid(self.computation, schedule)
