@@ -23,7 +23,7 @@ from autocomp.schedules.fresh import fresh_record
 from autocomp.schedules.index import default_roots, user_root
 from autocomp.schedules.measured import machine_of, operation_of
 from autocomp.schedules.record import ScheduleRecord
-from autocomp.schedules.store import Store, all_schedules, record_at
+from autocomp.schedules.store import Store, all_schedules, of_sizes, record_at
 from autocomp.schedules.verify import workload_of
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
@@ -199,10 +199,7 @@ def to_c(answers: Sequence[Answer], vendor_header: str | None = None) -> dict[st
 def known(workload: Workload, target: Target) -> Answer | None:
     """The stores' record of exactly this workload, if its kernel is correct on the machine as it is described now."""
     operation, machine = operation_of(workload), machine_of(target)
-    for stored in all_schedules(_warn, default_roots()):
-        entry = stored.entry
-        if (entry.target, entry.operation, entry.dims) != (machine.spec, operation.name, operation.dims):
-            continue
+    for stored in of_sizes(machine, operation, _warn):
         record = record_at(stored)
         if not record.operation.computes(operation) or record.target.parameters != machine.parameters:
             continue

@@ -15,10 +15,10 @@ from filelock import FileLock
 from autocomp.data import check_regular, closest, decode, listing, read_regular, write_atomically
 from autocomp.errors import ConfigError, RunFolderError
 from autocomp.schedules.index import INDEX, Entry, Stored, default_roots, index_text, read_index, user_root
-from autocomp.schedules.record import ScheduleRecord, better, from_yaml, to_yaml
+from autocomp.schedules.record import Operation, RecordedTarget, ScheduleRecord, better, from_yaml, to_yaml
 from autocomp.workload.schema import usual_options
 
-__all__ = ["Store", "all_schedules", "as_fast", "find", "record_at", "user_root"]
+__all__ = ["Store", "all_schedules", "as_fast", "find", "of_sizes", "record_at", "user_root"]
 
 Warn = Callable[[str], None]
 
@@ -158,14 +158,19 @@ def _entry(record: ScheduleRecord, name: str, content: bytes) -> Entry:
     )
 
 
+def of_sizes(target: RecordedTarget, operation: Operation, warn: Warn) -> Iterator[Stored]:
+    """The schedules, in any of the stores, of a kind of machine for an operation of these sizes."""
+    for stored in all_schedules(warn, default_roots()):
+        entry = stored.entry
+        if (entry.target, entry.operation, entry.dims) == (target.spec, operation.name, operation.dims):
+            yield stored
+
+
 def as_fast(record: ScheduleRecord, warn: Warn) -> Path | None:
     """The file of another schedule, in any of the stores, that computes the same on the same machine as fast: such
     as one that takes at run time what this one has as a constant."""
     operation, target, objective = record.operation, record.target, record.result.objective
-    for stored in all_schedules(warn, default_roots()):
-        entry = stored.entry
-        if (entry.target, entry.operation, entry.dims) != (target.spec, operation.name, operation.dims):
-            continue
+    for stored in of_sizes(target, operation, warn):
         known = record_at(stored)
         if known.identity == record.identity or (known.target, known.result.objective) != (target, objective):
             continue
