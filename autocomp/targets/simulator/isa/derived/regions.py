@@ -13,15 +13,13 @@ from autocomp.errors import IsaError, Place
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.derived.affine import (
-    Affine,
     Loops,
-    Term,
     UnboundedError,
-    affine,
     interval,
     is_fixed,
 )
-from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory, semantics
+from autocomp.targets.simulator.isa.derived.shapes import Dim, extent, shapes
+from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Assign,
@@ -42,17 +40,8 @@ from autocomp.targets.simulator.isa.tree import (
     is_float,
 )
 
-MAX_DIMS = 3
 MAX_LET = 4_000  # terms of a let with the lets in it written out
 Path = tuple[tuple[Expression, bool], ...]  # conditions, with the value that each must have
-
-
-@dataclass(frozen=True)
-class Dim:
-    """`count` points, `stride` rows (DRAM: bytes) apart."""
-
-    count: Expression
-    stride: Expression
 
 
 @dataclass(frozen=True)
@@ -341,7 +330,7 @@ def _region(
     width = element_bits(accelerator.memory(element.memory).element) // element_bits(memory.element)
     path = context.path + _loops_that_run(context.loops, algebra.names_in(row) | algebra.names_in(column))
     regions = []
-    for base, dims, low, cols in _shapes(row, column, context.loops, memory):
+    for base, dims, low, cols in shapes(row, column, context.loops, memory):
         names = {part.parameter for part in algebra.walk(base) if isinstance(part, AddressField)}
         parameter = names.pop() if len(names) == 1 else None
         low, cols = algebra.multiply(low, Number(width)), algebra.multiply(cols, Number(width))
@@ -355,57 +344,6 @@ def _with_points(region: Region, index: Expression, loops: Loops, element: Eleme
     if not any(isinstance(part, Element) for part in algebra.walk(index)):
         return region
     return replace(region, point=index, loops=tuple(loops.items()), element=element)
-
-
-Shape = tuple[Expression, tuple[Dim, ...], Expression, Expression]  # base, dims, first column, columns
-
-
-def _shapes(row: Expression, column: Expression, loops: Loops, memory: Memory) -> list[Shape]:
-    """Rows and columns of an access; two shapes where a long row is folded into blocks whose last may be shorter."""
-    form, columns = affine(row, loops), affine(column, loops)
-    if form is not None and columns is not None and len(form.terms) <= MAX_DIMS and len(columns.terms) == 1:
-        inner = columns.terms[0]
-        outer = next((t for t in form.terms if (t.variable, t.divisor) == (inner.variable, inner.divisor)), None)
-        if outer is not None and (outer.part, inner.part, inner.stride) == ("/", "%", algebra.ONE):
-            return _blocks(form, outer, columns.base, loops)
-    base, dims = _rows(row, loops, memory.rows)
-    try:
-        low, high = interval(column, loops)
-    except UnboundedError:
-        low, high = algebra.ZERO, Number(memory.cols - 1)
-    return [(base, dims, low, algebra.add(algebra.subtract(high, low), algebra.ONE))]
-
-
-def _blocks(form: Affine, outer: Term, first: Expression, loops: Loops) -> list[Shape]:
-    """The whole blocks, then the rest: v < n folded at d gives n / d blocks of d columns and one of n % d."""
-    bound, width = loops[outer.variable], outer.divisor
-    assert width is not None
-    whole = algebra.binary("/", bound, width)
-    terms = tuple(replace(t, count=whole) if t is outer else t for t in form.terms)
-    behind = algebra.add(form.base, algebra.multiply(whole, outer.stride))
-    rest = tuple(t for t in form.terms if t is not outer)
-    return [
-        (form.base, _dims(Affine(form.base, terms), loops), first, width),
-        (behind, _dims(Affine(behind, rest), loops), first, algebra.binary("%", bound, width)),
-    ]
-
-
-def _rows(row: Expression, loops: Loops, rows: int) -> tuple[Expression, tuple[Dim, ...]]:
-    form = affine(row, loops)
-    if form is not None and len(form.terms) <= MAX_DIMS:
-        return form.base, _dims(form, loops)
-    try:
-        low, high = interval(row, loops)
-    except UnboundedError:
-        low, high = algebra.ZERO, Number(rows - 1)
-    count = algebra.add(algebra.subtract(high, low), algebra.ONE)
-    return low, (Dim(count, algebra.ONE),)
-
-
-def _dims(form: Affine, loops: Loops) -> tuple[Dim, ...]:
-    order = list(loops)
-    terms = sorted(form.terms, key=lambda term: order.index(term.variable))
-    return tuple(Dim(term.count, term.stride) for term in terms)
 
 
 def _loops_that_run(loops: Loops, used: frozenset[str]) -> Path:
@@ -424,27 +362,12 @@ def _dram_region(
     size = element_bits(element.element) // 8
     offset = element.indices[0]
     path = context.path + _loops_that_run(context.loops, algebra.names_in(offset))
-    base, dims, length = _bytes(offset, context.loops, size)
+    base, dims, length = extent(offset, context.loops, size)
     region = Region(
         accelerator.dram.name, write, base, dims, pointer=element.memory, bytes=length, parameter=element.memory,
         accumulate_read=accumulate_read, path=path,
     )  # fmt: skip
     return _with_points(region, offset, context.loops, element.element)
-
-
-def _bytes(offset: Expression, loops: Loops, size: int) -> tuple[Expression, tuple[Dim, ...], Expression]:
-    form = affine(offset, loops)
-    if form is not None:
-        contiguous = next((t for t in form.terms if t.stride == Number(size)), None)
-        rest: tuple[Term, ...] = tuple(t for t in form.terms if t is not contiguous)
-        if len(rest) <= MAX_DIMS:
-            count = contiguous.count if contiguous is not None else algebra.ONE
-            return form.base, _dims(Affine(form.base, rest), loops), algebra.multiply(count, Number(size))
-    try:
-        low, high = interval(offset, loops)
-    except UnboundedError:
-        return algebra.ZERO, (), Number(1 << 40)
-    return low, (), algebra.add(algebra.subtract(high, low), Number(size))
 
 
 # --- merging -----------------------------------------------------------------------------------------------------

@@ -41,10 +41,10 @@ from autocomp.targets.simulator.isa.language.declaring.units import declare_sect
 from autocomp.targets.simulator.isa.language.expressions import build_int, evaluate, fail, is_tree
 from autocomp.targets.simulator.isa.language.instructions import with_parameters
 from autocomp.targets.simulator.isa.language.scope import Scope
+from autocomp.targets.simulator.isa.language.settings import check_timing
 from autocomp.targets.simulator.isa.language.syntax import Source, SyntaxTree, parse_syntax
 from autocomp.targets.simulator.isa.main_memory import check_main_memory
 from autocomp.targets.simulator.isa.model import Accelerator, Library, Otherwise
-from autocomp.targets.simulator.isa.timing import check_timing
 
 _Overrides = tuple[tuple[str, int | float], ...]
 MAX_BYTES = 1 << 30  # of all local memories and registers together
