@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,7 +25,7 @@ from autocomp.agents.scientist import fastest_first
 from autocomp.data import decode, read_regular
 from autocomp.errors import ConfigError
 from autocomp.targets.evaluation import Number
-from autocomp.targets.planning import Context, Peer, Plan
+from autocomp.targets.planning import Attempt, Context, Peer, Plan
 from autocomp.targets.protocol import Focus
 
 Phase = Literal[
@@ -108,6 +109,18 @@ def shown_population(context: Context) -> Sequence[Peer]:
     return fastest_first(context.peers)[:MOST_TO_SELECT_FROM]
 
 
+def counted(attempts: Sequence[Attempt]) -> list[tuple[Attempt, int]]:
+    """Attempts that read the same as one, with their number, in the order of the last of each."""
+    latest: dict[tuple[object, ...], Attempt] = {}
+    times = Counter[tuple[object, ...]]()
+    for attempt in attempts:
+        read = (attempt.plan.option, attempt.plan.text, attempt.outcome, attempt.gain, attempt.message)
+        latest.pop(read, None)
+        latest[read] = attempt
+        times[read] += 1
+    return [(attempt, times[read]) for read, attempt in latest.items()]
+
+
 def _facts(phase: Phase, context: Context, asked: Asked) -> Mapping[str, Any]:
     plan, target = asked.plan, context.target
     options = [option.id for option in context.menu.options] if phase in PLANNING else [plan.option] if plan else []
@@ -181,6 +194,7 @@ def _environment(folders: Sequence[Path]) -> jinja2.Environment:
     )
     environment.filters["thousands"] = _amount
     environment.filters["json"] = lambda value: json.dumps(value, default=str)
+    environment.filters["counted"] = counted
     environment.filters["percent"] = lambda share: f"{100 * share:.1f} %"
     return environment
 

@@ -11,7 +11,7 @@ from autocomp.search.log.folder import RunFolder
 from autocomp.search.log.keys import is_key
 
 MOST_SAID = 32_000_000  # characters of prompts and answers in a page, where they compress well
-SHOWN = ("model", "outcome", "text", "messages")
+SHOWN = ("model", "outcome", "text", "messages", "usage")
 Said = list[str]  # a role and a text
 
 

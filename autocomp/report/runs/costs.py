@@ -6,28 +6,24 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from rich.table import Table
-
+from autocomp.report.grid import Grid, figure, name
 from autocomp.report.runs.run import RunView
 
 NAMES = ("requests", "prompt_tokens", "prompt_cached", "completion_tokens", "reasoning", "money")
 Key = tuple[str, str, int]  # model, phase, step
 
 
-def costs_table(view: RunView) -> Table | None:
+def costs_table(view: RunView) -> Grid | None:
     """A row for each model and phase; None where no model was paid."""
     rows = _grouped(view, lambda key: key[:2])
     if not rows:
         return None
-    table = Table(title="What the models cost", title_justify="left")
-    table.add_column("model", overflow="fold")
-    table.add_column("phase")
-    for name in ("requests", "prompt", "of it cached", "answers", "thoughts", "money"):
-        table.add_column(name, justify="right")
+    headings = ("requests", "prompt", "of it cached", "answers", "thoughts", "money")
+    grid = Grid("What the models cost", name("model"), name("phase"), *map(figure, headings))
     for (model, phase), amounts in sorted(rows.items()):
-        figures = [f"{int(amounts[name]):,}" for name in NAMES[:-1]]
-        table.add_row(model or "-", phase, *figures, f"{amounts['money']:.4g}" if amounts["money"] else "-")
-    return table
+        counts = [f"{int(amounts[kind]):,}" for kind in NAMES[:-1]]
+        grid.add(model or "-", phase, *counts, f"{amounts['money']:.4g}" if amounts["money"] else "-")
+    return grid
 
 
 def costs_document(view: RunView) -> dict[str, list[dict[str, Any]]]:
@@ -44,8 +40,8 @@ def costs_document(view: RunView) -> dict[str, list[dict[str, Any]]]:
 
 def _grouped(view: RunView, group: Callable[[Key], tuple[Any, ...]]) -> dict[tuple[Any, ...], Counter[str]]:
     groups: dict[tuple[Any, ...], Counter[str]] = {}
-    for (model, phase, step, name), amount in view.costs.items():
-        groups.setdefault(group((model, phase, step)), Counter())[name] += amount
+    for (model, phase, step, kind), amount in view.costs.items():
+        groups.setdefault(group((model, phase, step)), Counter())[kind] += amount
     return groups
 
 

@@ -113,10 +113,12 @@ def test_a_users_template_replaces_the_shipped_one(context: Context, tmp_path: P
     assert system == render_prompt("plan", context)[0]
 
 
-def test_what_was_tried_before_is_told(context: Context) -> None:
-    attempts = (Attempt(PLAN, "failed smoke"), Attempt(Plan("", "Unroll."), "correct", 1.25))
+def test_what_was_tried_before_is_told_once_with_how_often(context: Context) -> None:
+    known = Attempt(Plan("", "Swap."), "duplicate")
+    attempts = (known, Attempt(PLAN, "failed smoke"), Attempt(Plan("", "Unroll."), "correct", 1.25), known)
     text = render_prompt("plan", replace(context, attempts=attempts))[1].content
-    assert "- tile: Cut the loop at line 2. -> failed smoke\n- free: Unroll. -> correct, 1.25x" in text
+    told = "- tile: Cut the loop at line 2. -> failed smoke\n- free: Unroll. -> correct, 1.25x\n- free: Swap. -> "
+    assert f"{told}a kernel that is known already (2 times)\n" in text
 
 
 def test_findings_take_the_place_of_attempts(context: Context) -> None:

@@ -65,12 +65,14 @@ def test_a_strangers_request_of_any_form_is_told(tmp_path: Path, sent: object) -
 
 
 @pytest.mark.browser
-def test_what_is_said_is_text_in_the_page(page: Page, run_copy: RunFolder, tmp_path: Path) -> None:
+def test_what_is_said_is_text_within_the_width_of_the_page(page: Page, run_copy: RunFolder, tmp_path: Path) -> None:
     keep(run_copy, "turn/1", CHAT)
-    keep(run_copy, "select/1", {"messages": [{"role": "user", "content": HOSTILE}]})
+    keep(run_copy, "select/1", {"messages": [{"role": "user", "content": HOSTILE + "wide" * 200}]})
     write_page(run_copy, tmp_path / "report.html")
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto((tmp_path / "report.html").as_uri() + "#0/exchanges")
-    page.get_by_text("select/1: openai:m, answered").click()
+    page.get_by_text("select/1: openai:m, answered; 0 tokens of prompt, 0 of answer").click()
     page.get_by_text("the conversation of the run: 4 messages").click()
     assert page.locator("#panel pre", has_text=HOSTILE).count() == 2
     assert page.locator("#panel img").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -63,11 +63,13 @@ function callsOf(run, candidate) {
   return Object.keys(run.exchanges).filter((call) => !others.has(call));
 }
 
+const paid = ({ prompt_tokens, completion_tokens }) => `; ${count(prompt_tokens)} tokens of prompt, ${count(completion_tokens)} of answer`;
+
 // What models were asked for this candidate, and what they answered.
 function exchangesView(run, candidate) {
   const said = ([role, text]) => [element("h3", {}, role), element("pre", {}, text)];
   const blocks = callsOf(run, candidate).flatMap((call) => (run.exchanges[call] ?? []).map((exchange) => element(
-    "details", {}, element("summary", {}, `${call}: ${exchange.model}, ${exchange.outcome}`),
+    "details", {}, element("summary", {}, `${call}: ${exchange.model}, ${exchange.outcome}${paid(exchange.usage)}`),
     ...exchange.messages.flatMap(said), ...said(["answer", exchange.text]))));
   if (run.conversation.length) blocks.push(element("details", {}, element("summary", {}, `the conversation of the run: ${count(run.conversation.length)} messages`), ...run.conversation.flatMap(said)));
   const left = run.exchanges_left ? [element("p", { class: "note" }, `${run.exchanges_left} exchanges are left out of this page; they are in the run folder.`)] : [];
