@@ -57,6 +57,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         pytest.param(VTA, (64, 64, 128), 0.8, id="packed blocks and tokens"),
         pytest.param(AMX, (64, 64, 128), 0.9, id="tile registers"),
         pytest.param(TPU, (64, 48, 64), 0.95, id="a queue and a relay"),
+        pytest.param(TPU, (16, 16, 16), 1.01, id="one tile of each operand"),
         pytest.param(TPU, (40, 20, 28), 0.95, id="two tiles of depth, the second a short one", marks=pytest.mark.long),
         pytest.param(CUBE, (72, 64, 96), 0.5, id="a vector unit"),
         pytest.param(BUFFERED, (72, 64, 96), 0.6, id="a buffer before those of the factors", marks=pytest.mark.long),

@@ -15,7 +15,16 @@ from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.meaning import Transfer, UnclearError, transfers
 from autocomp.targets.simulator.isa.derived.regions import effects
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
-from autocomp.targets.simulator.isa.tree import AddressField, Call, Expression, Name, Number, Require, StateField
+from autocomp.targets.simulator.isa.tree import (
+    AddressField,
+    Call,
+    Expression,
+    Name,
+    Number,
+    Require,
+    StateField,
+    element_bits,
+)
 from autocomp.targets.simulator.isa.walk import expressions
 
 Register = tuple[str, int | None, str]  # state record, index, field
@@ -78,6 +87,24 @@ class Form:
         for statement in self.instruction.body:
             for expression in expressions(statement):
                 yield from (part for part in algebra.walk(expression) if isinstance(part, StateField))
+
+    @property
+    def turned(self) -> bool:
+        """True if bytes that follow one another in DRAM go from local row to local row, each into the same column."""
+        for transfer in self.transfers:
+            sides = [transfer.target, *(moved.source for moved in transfer.moved)]
+            local = next((side for side in sides if not side.pointer), None)
+            for side in sides:
+                if not side.pointer or local is None:
+                    continue
+                size = Number(element_bits(side.element) // 8)
+                dense = [axis for axis, step in side.steps.items() if step.rows == size]
+                if any(
+                    axis in local.steps and local.steps[axis].rows != algebra.ZERO and not local.steps[axis].columns
+                    for axis in dense
+                ):
+                    return True
+        return False
 
     def space(self, parameter: str) -> m.AddressSpace:
         """The address space of an operand."""

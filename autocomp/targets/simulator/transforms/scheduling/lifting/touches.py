@@ -9,8 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from autocomp.simulator import Accesses
+from autocomp.targets.simulator.isa import algebra
+from autocomp.targets.simulator.isa.derived.regions import writes
+from autocomp.targets.simulator.isa.tree import AddressField, Name, Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
+from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 from autocomp.targets.simulator.transforms.scheduling.lifting.registers import with_registers
 
 MAX_ROWS = 30_000_000  # that all commands together touch
@@ -181,6 +185,21 @@ class Touches:
         begins = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(command[at], prepend=-1))
         within = begins - (np.cumsum(sizes) - sizes)[owner[begins]]
         return Origins(owner[begins], command[at][begins], rows[begins] - first[at][begins], within)
+
+
+def has_rows(product: Form, factor: Touch) -> bool:
+    """True if what a product reads at a place has a loop in common with the rows of what it writes."""
+    for write in writes(product.accelerator, product.instruction):
+        if not all(product.evaluate(condition) == Number(int(wanted)) for condition, wanted in write.path):
+            continue
+        rows = {part.name for part in algebra.walk(write.target.indices[0]) if isinstance(part, Name)}
+        for read in write.reads:
+            parts = [part for index in read.element.indices for part in algebra.walk(index)]
+            named = {part.parameter for part in parts if isinstance(part, AddressField)}
+            here = read.element.memory == factor.memory and (not factor.operand or factor.operand in named)
+            if here and any(part.name in rows & write.loops.keys() for part in parts if isinstance(part, Name)):
+                return True
+    return False
 
 
 def matrix(owner: Column, values: Column, owners: int) -> Column:

@@ -22,7 +22,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Co
 from autocomp.targets.simulator.transforms.scheduling.lifting.coordinates import Coordinates
 from autocomp.targets.simulator.transforms.scheduling.lifting.narrow import narrowed
 from autocomp.targets.simulator.transforms.scheduling.lifting.registers import placed_by_registers
-from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Touch, Touches, matrix
+from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Touch, Touches, has_rows, matrix
 
 MAX_COMMANDS = 1_000_000
 _FROM = "from"  # the buffer that a command moves on to another one
@@ -96,6 +96,9 @@ class _Follower:
         result = number[roots]
         if (result < 0).any():
             raise NotApplicable("a product's result is never stored")
+        # Where coordinates do not tell the factors apart, the left one is that which has the rows of the result.
+        made, out = (self._c.forms[int(self._c.form[role.commands[0]])] for role in (product, store))
+        factors.sort(key=lambda factor: has_rows(made, factor[0]) == out.turned)
         chains = [self._loads(accesses[:, 0]) for _, accesses in factors]
         start = self._start(stored, before)
         fit = Coordinates(self._c, [self._places(chain[0]) for chain in chains], self._places(store), result)

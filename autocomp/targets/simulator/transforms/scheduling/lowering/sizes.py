@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.algebra import names_in
 from autocomp.targets.simulator.isa.derived.regions import writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_role
 from autocomp.targets.simulator.isa.timing import unit_number
-from autocomp.targets.simulator.isa.tree import Number, element_bits
 from autocomp.targets.simulator.transforms.analysis.requests import unit_settings
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
@@ -237,21 +235,8 @@ def _is_size(command: Command, parameter: str, dim: str, size: int) -> bool:
 
 
 def turned(command: Command) -> bool:
-    """True if bytes that follow one another in DRAM go from local row to local row, each into the same column."""
-    for transfer in command.given.transfers:
-        sides = [transfer.target, *(moved.source for moved in transfer.moved)]
-        local = next((side for side in sides if not side.pointer), None)
-        for side in sides:
-            if not side.pointer or local is None:
-                continue
-            size = Number(element_bits(side.element) // 8)
-            dense = [axis for axis, step in side.steps.items() if step.rows == size]
-            if any(
-                axis in local.steps and local.steps[axis].rows != algebra.ZERO and not local.steps[axis].columns
-                for axis in dense
-            ):
-                return True
-    return False
+    """True if a move is turned, in the form that it has in the kernel."""
+    return command.given.turned
 
 
 def sizes(accelerator: m.Accelerator, instruction: m.Instruction) -> frozenset[str]:
