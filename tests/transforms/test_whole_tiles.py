@@ -127,7 +127,7 @@ def test_engines_of_one_kind_multiply_beside_one_another(tmp_path: Path) -> None
 def lowered(given: Mapping[str, Any], shape: tuple[int, int, int], schedule: Mapping[str, Any]) -> str:
     """The kernel of a schedule, which is judged as correct, and is seen as that schedule again."""
     workload = gemm(given, *shape)
-    accelerator = isa.load(str(given["accelerator"]), workload.overrides)
+    accelerator = isa.load(str(given["accelerator"]), workload.overrides, [Path(__file__).parent])
     facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
     found = applied(transformation("schedule"), facts, schedule).given
     assert raised_of(analyse(found, accelerator, workload.constants)).given
@@ -263,6 +263,15 @@ def test_a_short_tile_is_filled_where_whole_ones_are_read(width: Mapping[str, in
     found = kernel.print_kernel(changed)
     assert ", &A[0][0], 80, 24, 32)" in found
     assert cycles(workload, accelerator, found) < 0.6 * cycles(workload, accelerator, text)
+
+
+@pytest.mark.parametrize(("depth", "filled"), [(3, False), (1, True)])
+def test_a_short_tile_lies_in_front_of_a_whole_one_or_the_rows_that_it_lacks_are_filled(
+    depth: int, filled: bool
+) -> None:
+    """Of 20 rows of B, the last tile of 8 has 4."""
+    schedule = {"block": {"i": 1, "j": 1, "k": depth}, "width": {"right": 1}, "ahead": ["left", "right"]}
+    assert (", 24, 1, 5, 0, 0)" in lowered(FLAGGED, (64, 24, 20), schedule)) == filled
 
 
 NEURON = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True}

@@ -81,11 +81,25 @@ class WholeCostModel(CostModel):
         return 0.0
 
     def filling(self, grid: Grid) -> float:
-        """A tile is multiplied when it has come in whole, and stored when all that finishes it is done."""
+        """A tile is multiplied when it has come in whole, and stored when all that finishes it is done. Before all,
+        what short tiles lack is filled."""
         extents = {d: min(size, self.computation.extents[d]) for d, size in grid.schedule.tile.items()}
         leaves = self.leaves
         chain = (*leaves.chain("left"), *leaves.near.get("left", ()), leaves.product, *leaves.finish)
-        return sum(self._cycles(command, extents) for command in chain)
+        return sum(self._cycles(command, extents) for command in chain) + self._filled(grid, extents)
+
+    def _filled(self, grid: Grid, extents: Mapping[str, int]) -> float:
+        """Cycles of the loads that fill what short tiles lack, in all their places."""
+        cycles = 0.0
+        for operand, filling in self.leaves.filled.items():
+            load = self.leaves.loads[operand]
+            whole = self._cycles(load, extents)
+            short = frozenset[str]() if self.leaves.lapped(operand, grid) else filling.short(load)
+            others = grid.dims(operand) - short
+            places = prod(grid.block[d] * (grid.blocks[d] if d in grid.slots(operand) else 1) for d in others)
+            rows = filling.missing(load) or self.leaves.rows(operand, grid)
+            cycles += whole * rows / self.leaves.rows(operand, grid) * places * grid.phases(operand) if short else 0.0
+        return cycles
 
     def tile(self, grid: Grid, rows: int, kept: bool) -> float:
         """Cycles of a product, or of what moves its tiles on to where it reads them, if that takes longer."""

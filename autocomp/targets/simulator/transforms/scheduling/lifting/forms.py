@@ -13,7 +13,7 @@ from autocomp.remember import remembered
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.meaning import Transfer, UnclearError, transfers
-from autocomp.targets.simulator.isa.derived.regions import effects
+from autocomp.targets.simulator.isa.derived.regions import derive, effects
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
@@ -81,6 +81,26 @@ class Form:
             if isinstance(condition, Number) and not condition.value:
                 return False
         return True
+
+    def columns(self, memory: str, operand: str, write: bool) -> list[int] | None:
+        """The columns that the command reads or writes at the row that an operand names, by region; None where data
+        decide."""
+        columns: list[int] = []
+        for region in derive(self.accelerator, self.instruction):
+            if region.cols is None or (region.memory, region.parameter or "", region.write) != (memory, operand, write):
+                continue
+            counts = [self.evaluate(count) for count in (region.cols, *(dim.count for dim in region.dims))]
+            if not all(isinstance(count, Number) for count in counts):
+                return None
+            numbers = [int(count.value) for count in counts if isinstance(count, Number)]
+            columns += numbers[:1] if all(numbers) else []
+        return columns
+
+    def required(self) -> Iterator[Expression]:
+        """The parts of the conditions under which the machine takes the command."""
+        for statement in self.instruction.body:
+            if isinstance(statement, Require):
+                yield from algebra.walk(statement.condition)
 
     def mentioned(self) -> Iterator[StateField]:
         """The registers that the semantics mention."""

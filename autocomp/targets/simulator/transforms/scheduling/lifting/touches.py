@@ -165,10 +165,15 @@ class Touches:
         return matrix(runs.access, runs.command, len(accesses))
 
     def newest(self, accesses: Column) -> tuple[Column, bool]:
-        """The same without what is left over of older tiles, where a shorter one took their place; and True if there is
-        such."""
+        """The same without what is left over of older tiles, where a shorter one took their place, or lies in front of
+        one; and True if there is such."""
         runs = self.origins(accesses)
-        left_over = (runs.within > 0) & (runs.offset > 0)
+        first = np.zeros(len(accesses), dtype=np.int64)
+        first[runs.access[runs.within == 0]] = runs.command[runs.within == 0]
+        older = (runs.within > 0) & (runs.command < first[runs.access])
+        if len(np.unique(runs.access[older])) == len(accesses):  # commands that do one tile together
+            older[:] = False
+        left_over = older | (runs.within > 0) & (runs.offset > 0)
         return matrix(runs.access[~left_over], runs.command[~left_over], len(accesses)), bool(left_over.any())
 
     def origins(self, accesses: Column) -> Origins:

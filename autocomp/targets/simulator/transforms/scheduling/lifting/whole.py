@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
 import numpy as np
 
-from autocomp.targets.simulator.isa.derived.regions import derive
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
-from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
@@ -26,6 +25,14 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Tou
 
 MAX_COMMANDS = 1_000_000
 _FROM = "from"  # the buffer that a command moves on to another one
+
+
+class Rest(Enum):
+    """The part of a whole tile that the load of a short one leaves as it was: none, rows, or columns too."""
+
+    NONE = auto()
+    ROWS = auto()
+    ALL = auto()
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,8 @@ class Role:
 class Whole:
     """A contraction of tiles, and the commands that carry it out. Entries of `loads`, `brings` and `product` are
     products, and `of_products` holds their coordinates by dimension; entries of the others are results, with
-    `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them. Of operands that
-    are `filled`, what follows reads more than the loads of short tiles bring: what older tiles left there."""
+    `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them. `rests`: what
+    the loads of an operand's short tiles leave as it was, and what follows reads."""
 
     computation: Contraction
     loads: Mapping[str, Role]
@@ -59,7 +66,7 @@ class Whole:
     of_products: Mapping[str, Column]
     of_results: Mapping[str, Column]
     touches: Touches
-    filled: frozenset[str]
+    rests: Mapping[str, Rest]
 
 
 def whole_of(commands: Commands) -> Whole:
@@ -117,7 +124,7 @@ class _Follower:
             fit.of_products,
             fit.of_results,
             self._t,
-            frozenset(n for n, chain in named.items() if self._leaves_over(chain, Role(product.parts, {"": sides[n]}))),
+            {n: self._leaves_over(chain, Role(product.parts, {"": sides[n]})) for n, chain in named.items()},
         )
 
     # --- products
@@ -184,26 +191,23 @@ class _Follower:
             raise NotApplicable(f"several commands {self._name(writers)} move a tile on")
         return [*self._loads(read[1][:, 0]), Role(writers, {_FROM: read, "": written})]
 
-    def _leaves_over(self, chain: Sequence[Role], product: Role) -> bool:
-        """True if the command after a load reads rows or columns that the loads of short tiles leave as they were."""
+    def _leaves_over(self, chain: Sequence[Role], product: Role) -> Rest:
+        """The part of tiles that loads of short ones leave as it was, and the command after these reads."""
         reader = chain[1] if len(chain) > 1 else product
         read, written = next(iter(reader.rows.values())), next(iter(chain[0].rows.values()))
         brought, wanted = self._columns(chain[0], written[0]), self._columns(reader, read[0])
-        return self._t.newest(read[1][:, 0])[1] or max(wanted, default=0) > min(brought, default=0)
+        if max(wanted, default=0) > min(brought, default=0):
+            return Rest.ALL
+        return Rest.ROWS if self._t.newest(read[1][:, 0])[1] else Rest.NONE
 
     def _columns(self, role: Role, touch: Touch) -> list[int]:
         """The columns that some commands read or write at a place, by form and region; none where data decide."""
         columns: list[int] = []
-        known = (touch.memory, touch.operand, touch.write)
-        for form in (self._c.forms[number] for number in self._numbers(role.parts)):
-            for region in derive(self._c.accelerator, form.instruction):
-                if region.cols is None or (region.memory, region.parameter or "", region.write) != known:
-                    continue
-                counts = [form.evaluate(count) for count in (region.cols, *(dim.count for dim in region.dims))]
-                if not all(isinstance(count, Number) for count in counts):
-                    return []
-                numbers = [int(count.value) for count in counts if isinstance(count, Number)]
-                columns += numbers[:1] if all(numbers) else []
+        for number in self._numbers(role.parts):
+            known = self._c.forms[number].columns(touch.memory, touch.operand, touch.write)
+            if known is None:
+                return []
+            columns += known
         return columns
 
     def _start(self, roots: Column, before: Column) -> Role | None:

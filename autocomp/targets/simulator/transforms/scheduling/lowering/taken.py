@@ -10,18 +10,20 @@ import numpy as np
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.derived.roles import instruction_role
 from autocomp.targets.simulator.isa.tree import AddressField, Expression, Name, Number
 from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, effects_of
-from autocomp.targets.simulator.transforms.scheduling.lifting.whole import Role, Whole
+from autocomp.targets.simulator.transforms.scheduling.lifting.whole import Rest, Role, Whole
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     FIRST,
     ROW,
     Command,
     Element,
+    Filling,
     Parts,
     Pieces,
     Room,
@@ -61,7 +63,7 @@ class _Taker:
             tuple(self._row_settings()),
             next(((f.instruction, f.operands) for f in self.commands.forms if f.role == "fence"), None),
             again=self._again,
-            filled=whole.filled,
+            filled={name: self._filling(name, rest) for name, rest in whole.rests.items() if rest is not Rest.NONE},
         )
 
     @cached_property
@@ -106,6 +108,22 @@ class _Taker:
             return any(buffer in role.rows for role in whole.finish)
         _, accesses = whole.product.rows[buffer]
         return not whole.brings[buffer] or len(np.unique(whole.touches.first[accesses[:, 0]])) == 1
+
+    def _filling(self, name: str, rest: Rest) -> Filling:
+        """The loads that fill what one of a short tile of an operand leaves."""
+        role = self.whole.loads[name]
+        touch, accesses = role.rows[name] if name in role.rows else next(iter(role.rows.values()))
+        form = self.commands.forms[int(self.commands.form[role.commands[0]])]
+        words = instruction_role(self.commands.accelerator, form.instruction)
+        rows = words.named("rows")
+        placed = any(isinstance(part, AddressField) for part in form.required())
+        whole = int((self.whole.touches.last[accesses[:, 0]] - self.whole.touches.first[accesses[:, 0]]).max())
+        if rest is not Rest.ROWS or len(rows) != 1 or placed or form.operands[rows[0]] != whole:
+            return Filling()
+        least = {p.name: max(1, p.low or 1) for p in form.instruction.parameters if p.name in words.named("cols")}
+        fewer = form.changed({**form.operands, **least})
+        alike = (one.columns(touch.memory, touch.operand, write=True) for one in (form, fewer))
+        return Filling(rows[0], least if next(alike) == next(alike) else {})
 
     # --- operands
 

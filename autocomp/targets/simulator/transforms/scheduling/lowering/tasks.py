@@ -191,6 +191,29 @@ def record_of(index: Expression, row: int) -> int:
 
 
 @dataclass(frozen=True)
+class Filling:
+    """Loads that fill what one of a short tile leaves: rows alone if an operand counts them (`rows`), else all. With
+    the operands `least` they write the same columns for the fewest bytes."""
+
+    rows: str = ""
+    least: Numbers = field(default_factory=dict)
+
+    def missing(self, load: Command) -> int:
+        """The rows that a short tile lacks; 0 where these are not all."""
+        value = load.operands.get(self.rows, 0)
+        if not short_along(value):
+            return 0
+        if isinstance(value, Varied):
+            return int(value.usual) - int(value.special)
+        return value.short if isinstance(value, Extent) else 0
+
+    def short(self, load: Command) -> frozenset[str]:
+        """The dimensions of whose last tiles something is missing."""
+        values = [load.operands[self.rows]] if self.missing(load) else load.operands.values()
+        return frozenset(dim for value in values if (dim := short_along(value)))
+
+
+@dataclass(frozen=True)
 class Tasks:
     """All commands of a contraction of whole tiles. `brings` move loaded tiles on to the panel of their operand, and
     `near` from there to where products read them, in front of these. `finish`
@@ -213,7 +236,7 @@ class Tasks:
     again: Numbers = field(default_factory=dict)
     near: Mapping[str, tuple[Command, ...]] = field(default_factory=dict)
     wide: Mapping[str, Wide] = field(default_factory=dict)
-    filled: frozenset[str] = frozenset()
+    filled: Mapping[str, Filling] = field(default_factory=dict)
     lines: LinesOf | None = None
 
     def chain(self, operand: str) -> tuple[Command, ...]:
@@ -235,6 +258,15 @@ class Tasks:
             return 1
         chosen = grid.schedule.width.get(operand, -(-wide.request // size))
         return max(1, min(chosen, wide.most // size, grid.block[wide.dim]))
+
+    def lapped(self, operand: str, grid: Grid) -> str:
+        """The dimension along which tiles of an operand lie in reverse, the short one right in front of a whole one:
+        what is read beyond it was loaded before. Empty where a step has no whole one, or loads bring several."""
+        filling, load = self.filled.get(operand), self.loads[operand]
+        if filling is None or not filling.missing(load) or self.width(operand, grid) > 1 or grid.computation.pieced:
+            return ""
+        (dim,) = filling.short(load)
+        return dim if grid.last[dim] > 1 else ""
 
     @property
     def results(self) -> tuple[Command, ...]:

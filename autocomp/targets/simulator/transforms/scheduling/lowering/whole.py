@@ -20,7 +20,6 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Value,
     Varied,
     record_of,
-    short_along,
 )
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address
 from autocomp.targets.simulator.transforms.scheduling.lowering.whole_places import PIECE, WholePlaces, counter
@@ -54,16 +53,16 @@ class WholeNest(WholePlaces):
         if len(lines) > _MOST_SETTINGS:
             raise NotApplicable("the tiles of a block need too many configurations")
         filled = [line for operand in sorted(self.leaves.filled) for line in self._filled(operand)]
-        if filled and self._order.is_needed and self.leaves.fence is not None:
-            filled.append(str(self.call(*self.leaves.fence)))
         return [*dict.fromkeys(lines), *filled, *self._before_moves()]
 
     def _filled(self, operand: str) -> Lines:
-        """Loads of the tensor's first tile to where short ones will lie: what these leave as it was is read too. Raises
-        NotApplicable where tiles come piece by piece, through a queue, or pass further memories on their way."""
+        """Loads from the tensor's first tile to where short ones will lie: what these leave as it was is read too.
+        Raises NotApplicable where tiles come piece by piece, through a queue, or pass further memories on their way."""
         load, source = self.leaves.loads[operand], self.computation.operands[operand]
-        short = {dim for value in load.operands.values() if (dim := short_along(value))}
-        if not short:
+        filling = self.leaves.filled[operand]
+        rows = filling.missing(load)
+        short = filling.short(load)
+        if not short or self._lapped(operand):
             return []
         several = self.leaves.brings[operand] or load.parts is not None or self._is_pieced(operand)
         if several or operand in self.leaves.queued:
@@ -73,6 +72,10 @@ class WholeNest(WholePlaces):
         loops = {**slots, _PHASE: self.grid.phases(operand), **counts}
         row = self._row(operand, {d: d for d in counts}, NOW, _PHASE)
         values = {name: self._whole_tile(value, source, row) for name, value in load.operands.items()}
+        if rows:  # from the last row on that the short tile has, so that it is seen which command came later
+            row = f"{row} + {int(values[filling.rows]) - rows - 1}"
+            placed = {n: self._whole_tile(v, source, row) for n, v in load.operands.items() if isinstance(v, Rows)}
+            values = {**values, **filling.least, **placed, filling.rows: rows + 1}
         lines = [str(self.call(load.instruction, values))]
         last: list[str] = []
         for dim in sorted(short):

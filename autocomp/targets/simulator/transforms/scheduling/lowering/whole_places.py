@@ -57,14 +57,25 @@ class WholePlaces(Nest):
         return self.leaves.width(operand, self.grid)
 
     def tile_order(self, operand: str) -> tuple[str, ...]:
-        """As given; those that one move brings, and the pieces of one tile, lie side by side."""
+        """As given; those that one move brings, or that lap, and the pieces of one tile, lie side by side."""
         order = [d for d in self.computation.extents if d in self.grid.dims(operand)]
-        order.sort(key=lambda dim: dim == self._side(operand))
+        order.sort(key=lambda dim: dim == (self._lapped(operand) or self._side(operand)))
         if self._is_pieced(operand):
             row = self.computation.row
             along = [d for d in order if self.grid.shared.get(d, ("", 0))[0] == row]
             order = [*(d for d in order if d not in (row, *along)), *along, row]
         return tuple(order)
+
+    def _lapped(self, operand: str) -> str:
+        return self.leaves.lapped(operand, self.grid) if operand in OPERANDS else ""
+
+    def _row(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> str:
+        row, dim = super()._row(operand, tile, at, phase), self._lapped(operand)
+        if not dim:
+            return row
+        missing = self.leaves.filled[operand].missing(self.leaves.loads[operand])
+        last = f"{self._tile(dim, tile.get(dim, '0'), at)} == {self.grid.tiles[dim] - 1}"
+        return f"{row} + ({last} ? {missing} : 0)"
 
     # --- tiles that come piece by piece
 
@@ -73,6 +84,8 @@ class WholePlaces(Nest):
 
     def _place(self, operand: str, dim: str, tile: Mapping[str, str], at: str) -> str:
         place = super()._place(operand, dim, tile, at)
+        if dim == self._lapped(operand):
+            return f"{self.grid.block[dim] - 1} - ({place})"
         if not self._is_pieced(operand):
             return place
         row = self.computation.row
