@@ -196,9 +196,7 @@ def test_what_was_written_since_is_loaded_again() -> None:
     ["tinympc_control", *(pytest.param(f"tinympc_{part}", marks=pytest.mark.long) for part in ("forward", "backward"))],
 )
 def test_the_host_and_dram_leave_the_loop(name: str) -> None:
-    facts = given_kernel(name)
-    for step in CHAIN:
-        facts = with_best(facts, step)
+    facts = with_best(given_kernel(name), "command_by_command")
     assert cycles(name, facts) < cycles(name, (KERNELS / f"{name}.c").read_text())
     text = kernel.print_kernel(facts.given)
     assert text.count("fence") == 1
@@ -287,8 +285,7 @@ def test_loads_go_before_the_computation_that_does_not_wait_for_them() -> None:
 def test_the_hidden_layer_of_two_stays_on_the_accelerator() -> None:
     facts = given_kernel("mlp")
     before = cycles("mlp", facts)
-    for step in CHAIN:
-        facts = with_best(facts, step)
+    facts = with_best(facts, "command_by_command")
     text = kernel.print_kernel(facts.given)
     assert "hidden" not in text
     assert "config_ex(WEIGHT_STATIONARY, RELU" in text

@@ -60,14 +60,14 @@ def test_each_has_a_position_of_its_own_and_waits_for_others_that_there_are() ->
 
 
 def test_what_waits_for_one_waits_for_what_that_waits_for() -> None:
-    assert predecessors(transformation("negate_on_store")) == {"load_once", "own_rows"}
-    assert predecessors(transformation("own_rows")) == frozenset()
+    assert predecessors(transformation("negate_on_store")) == {"load_once", "own_rows", "command_by_command"}
+    assert predecessors(transformation("command_by_command")) == frozenset()
 
 
 @pytest.mark.parametrize("item", TRANSFORMATIONS, ids=lambda item: item.name)
 def test_parameters_of_a_wrong_kind_are_refused(item: Transformation) -> None:
     wrong = {"loops": 3, "loop": 3, "tensors": 3, "fence": "x", "first": 3}
-    if item.name in ("write_out", "own_rows"):
+    if item.name in ("write_out", "own_rows", "command_by_command"):
         return  # they take no parameters
     with pytest.raises(NotApplicable):
         item.apply(naive(48, 35, 70), wrong)

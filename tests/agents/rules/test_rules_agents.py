@@ -221,15 +221,20 @@ def test_a_few_greedy_steps_make_a_matrix_multiplication_several_times_faster() 
     assert end * 4 < start
 
 
-def test_each_option_on_single_commands_comes_when_those_before_it_have_nothing_left_to_do() -> None:
+def test_options_on_single_commands_come_together_and_then_each_when_those_before_it_are_done() -> None:
     workload = load("tinympc_control")
     accelerator = isa.load(workload.accelerator)
     evaluator = SimulatorEvaluator(accelerator, workload)
     text, options = starting_kernel(workload, accelerator), menu_file.load(["linear_algebra", "general"])
+    found = evaluator.evaluate(text, stages=("check", "smoke", "discipline"))
+    given = Context(SimulatorTarget(accelerator), workload, text, found, [], options, Random(0))
+    together = planned(given, 1).plans[0]
+    assert together.transformation == "command_by_command"
+    known = frozenset([given.target.language.fingerprint(RewritingCoder().implement(given, together).kernel or "")])
     done: list[str] = []
     while True:
         found = evaluator.evaluate(text, stages=("check", "smoke", "discipline"))
-        given = Context(SimulatorTarget(accelerator), workload, text, found, [], options, Random(0))
+        given = Context(SimulatorTarget(accelerator), workload, text, found, [], options, Random(0), known)
         plan = next(iter(planned(given, 1).plans), None)
         if plan is None or plan.transformation not in TURNS or len(done) == len(TURNS):
             break

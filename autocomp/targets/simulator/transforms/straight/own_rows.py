@@ -23,6 +23,7 @@ class OwnRows(Transformation):
     title = "Give every value rows of its own"
     order = 250
     causes = ("WriteAfterRead", "WriteAfterWrite", "ReadAfterWrite", "BankConflict", "MemoryLatency")
+    after = ("command_by_command",)
     guidance = """
     Where the same few rows of local memory hold one value after the other, let each value that is loaded or computed
     have rows that nothing else uses while it is needed, factors of a product in different banks.
