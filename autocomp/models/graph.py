@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from autocomp.errors import ConfigError
-from autocomp.models.operations import Layer, Operation, Shape, convolution, gemm
+from autocomp.models.operations import SUMS, Layer, Operation, Shape, convolution, gemm
+from autocomp.models.requantise import SCALES, ZEROS, Array, needs_host
 from autocomp.models.shapes import attributes_of, element_types, known_shapes, load_model
 
 # Where a node has its left and right operand, and where its bias, if it may have one.
@@ -74,7 +75,8 @@ class _Graph:
     def __init__(self, graph: Any, path: Path) -> None:
         self._graph, self._path = graph, path
         self._shapes = known_shapes(graph)
-        self._constant = {i.name for i in graph.initializer}
+        self._initializers = {i.name: i for i in graph.initializer}
+        self._constant = {*self._initializers}
         self._results = {output.name for output in graph.output}
         self._types = element_types(graph)
         self._consumers: dict[str, list[Any]] = {}
@@ -111,8 +113,9 @@ class _Graph:
             return None
         left, right, bias = places
         attributes = attributes_of(node)
-        followers = self._followers(node)
-        options: dict[str, Any] = {}
+        sums = needs_host(node, self._constants_of(node))
+        followers = [] if sums else self._followers(node)
+        options: dict[str, Any] = {**SUMS} if sums else {}
         added = node.input[bias] if bias is not None and len(node.input) > bias else ""
         added = next((self._addend(f) for f in followers if f.op_type == "Add"), added)
         if added or any(f.op_type == "BatchNormalization" for f in followers):
@@ -135,6 +138,14 @@ class _Graph:
         if operation is not None:
             folded.update(follower.output[0] for follower in followers)
         return operation
+
+    def _constants_of(self, node: Any) -> dict[str, Array]:
+        """The scales and zero points of a quantised node that its file states."""
+        from onnx import numpy_helper
+
+        places = (*SCALES.get(node.op_type, ()), *ZEROS.get(node.op_type, ()))
+        names = (node.input[place] for place in places if place < len(node.input))
+        return {n: numpy_helper.to_array(self._initializers[n]) for n in names if n in self._initializers}
 
     def _followers(self, node: Any) -> list[Any]:
         """Nodes after this one that are the only users of its results, and that a kernel applies when it stores

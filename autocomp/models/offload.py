@@ -2,13 +2,13 @@
 
 Exactly: a kernel multiplies int8 by int8 into int32, adds a row of int32, multiplies by one binary32, rounds to even
 and saturates to int8. So does a node whose tensors are int8 with one scale each and zero points of 0, which is what
-symmetric post-training quantisation makes. All others stay with the framework, with the reason.
+symmetric post-training quantisation makes. Of nodes with zero points, bytes without a sign, or scales for each channel
+a kernel makes the int32 sums, and the host their results. All others stay with the framework, with the reason.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError
-from autocomp.models.operations import Operation, Shape, convolution, gemm
+from autocomp.models.operations import SUMS, Operation, Shape, convolution, gemm
+from autocomp.models.requantise import SCALES, ZEROS, Requantise, needs_host, offset_of, signed
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload, parse
 
 Array = npt.NDArray[Any]
-# Where a node has its operands, its scales and zero points (left, right, result) and its bias.
-_PLACES: Mapping[str, tuple[int, int, tuple[int, ...], tuple[int, ...], int | None]] = {
-    "QLinearMatMul": (0, 3, (1, 4, 6), (2, 5, 7), None),
-    "QLinearConv": (0, 3, (1, 4, 6), (2, 5, 7), 8),
-    "QGemm": (0, 3, (1, 4, 7), (2, 5, 8), 6),
+# Where a node has its operands and its bias.
+_PLACES: Mapping[str, tuple[int, int, int | None]] = {
+    "QLinearMatMul": (0, 3, None),
+    "QLinearConv": (0, 3, 8),
+    "QGemm": (0, 3, 6),
 }
+UNSAID = "no workload can say it: it has other than two dimensions, or cuts pixels off"
 
 
 class Stays(Exception):
@@ -37,7 +39,8 @@ class Stays(Exception):
 @dataclass(frozen=True)
 class Offload:
     """A node that a kernel takes over, and RELU after it. `input` and `output` are the names of tensors in the graph;
-    `weights` and `bias` lie as the workload wants them."""
+    `weights` and `bias` lie as the workload wants them. With `requantise` the workload's results are sums, and RELU
+    stays with the framework."""
 
     node: str
     input: str
@@ -47,11 +50,12 @@ class Offload:
     bias: Array | None
     result: Shape  # of the node, channels first if it is a convolution
     image: bool  # channels of its input and result come second in the graph, and last in the workload
+    requantise: Requantise | None = None
 
     def operands(self, value: Array) -> dict[str, Array]:
         """The workload's tensors for a value of the input; the output holds zeros."""
         left, right = self.workload.tensors[:2]
-        laid = np.moveaxis(value, 1, -1) if self.image else value
+        laid = np.moveaxis(signed(value), 1, -1) if self.image else signed(value)
         arrays = {left.name: np.ascontiguousarray(laid).reshape(left.shape), right.name: self.weights}
         if self.bias is not None:
             arrays["bias"] = self.bias
@@ -60,10 +64,11 @@ class Offload:
 
     def value(self, output: Array) -> Array:
         """The node's result from the workload's output."""
+        made = output if self.requantise is None else self.requantise(output)
         if not self.image:
-            return output.reshape(self.result)
+            return made.reshape(self.result)
         count, channels, *pixels = self.result
-        return np.ascontiguousarray(np.moveaxis(output.reshape(count, *pixels, channels), -1, 1))
+        return np.ascontiguousarray(np.moveaxis(made.reshape(count, *pixels, channels), -1, 1))
 
 
 def offload(
@@ -77,56 +82,91 @@ def offload(
     """The node as a workload of the machine, with the RELU after it whose result is named `relu`. Raises Stays."""
     if node.op_type not in _PLACES:
         raise Stays("it is not a quantised multiplication or convolution")
-    left, right, scales, zeros, bias_place = _PLACES[node.op_type]
-    weights = _constant(node.input[right], constants, "its second operand")
-    if weights.dtype != np.int8 or any(
-        _constant(node.input[z], constants, "a zero point").dtype != np.int8 for z in zeros
-    ):
-        raise Stays("its operands are not int8")
-    if any(constants[node.input[z]].any() for z in zeros):
-        raise Stays("a zero point is not 0")
-    scale = _scale(*(_constant(node.input[s], constants, "a scale") for s in scales))
+    left, right, bias_place = _PLACES[node.op_type]
+    stored = _constant(node, right, constants, "its second operand")
+    scales = [_constant(node, place, constants, "a scale") for place in SCALES[node.op_type]]
+    zeros = [_constant(node, place, constants, "a zero point") for place in ZEROS[node.op_type]]
+    if any(array.dtype not in (np.int8, np.uint8) for array in (stored, *zeros)):
+        raise Stays("its operands are not of eight bits")
+    shape, result = shapes.get(node.input[left]), shapes.get(node.output[0])
+    if shape is None or result is None:
+        raise Stays("the shape of its input or its result is not known")
+    image = node.op_type == "QLinearConv"
+    columns = result[1 if image else -1]
+    weights = _weights(stored, zeros[1], image, attributes)
+    factor = _factor(scales, columns)
+    whole = not needs_host(node, constants)
+    options: dict[str, Any] = {"scale": float(factor.item())} if whole else {**SUMS}
     bias = None
     if bias_place is not None and len(node.input) > bias_place and node.input[bias_place]:
-        bias = _constant(node.input[bias_place], constants, "its bias").reshape(1, -1)
-    options: dict[str, Any] = {"scale": scale, **({} if bias is None else {"bias": "row"})}
-    if relu:
+        bias = np.broadcast_to(_constant(node, bias_place, constants, "its bias").reshape(1, -1), (1, columns))
+        options["bias"] = "row"
+    if relu and whole:
         options["activation"] = "relu"
-    shape = shapes.get(node.input[left])
-    if shape is None:
-        raise Stays("the shape of its input is not known")
-    image = node.op_type == "QLinearConv"
-    if image:
-        operation = convolution(shape, weights.shape, attributes, options)
-        laid = np.transpose(weights, (2, 3, 1, 0))
-    else:
-        operation, laid = _multiplication(shape, weights, attributes, options)
-    if operation is None:
-        raise Stays("no workload can say it: it has other than two dimensions, or cuts pixels off")
-    workload = _workload(operation, node, machine)
-    result = shapes[node.output[0]]
+    workload = _workload(_operation(shape, stored.shape, weights, image, attributes, options), node, machine)
+    laid = np.ascontiguousarray(weights).reshape(workload.tensors[1].shape)
     return Offload(
         node.name or node.output[0],
         node.input[left],
-        relu or node.output[0],
+        (whole and relu) or node.output[0],
         workload,
-        np.ascontiguousarray(laid).reshape(workload.tensors[1].shape),
-        None if bias is None else np.ascontiguousarray(np.broadcast_to(bias, (1, result[1 if image else -1]))),
+        laid,
+        None if bias is None else np.ascontiguousarray(bias),
         result,
         image,
+        None if whole else _requantise(workload, laid, factor, zeros),
     )
 
 
-def _multiplication(
-    shape: Shape, weights: Array, attributes: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[Operation | None, Array]:
-    if attributes.get("transA") or attributes.get("alpha", 1.0) != 1.0:
-        raise Stays("its left operand is transposed or scaled")
-    if weights.ndim != 2:
+def _weights(stored: Array, zero: Array, image: bool, attributes: Mapping[str, Any]) -> Array:
+    """The second operand less its zero point, its columns last."""
+    if image and stored.ndim != 4:
+        raise Stays(UNSAID)
+    if image:
+        laid = np.transpose(stored, (2, 3, 1, 0))
+    elif stored.ndim != 2:
         raise Stays("its second operand is not one matrix")
-    laid = weights.T if attributes.get("transB") else weights
-    operation = gemm(shape, laid.shape, options)
-    return (None if operation is None else operation[0]), laid
+    else:
+        laid = stored.T if attributes.get("transB") else stored
+    less = laid.astype(np.int16) - zero.astype(np.int16).reshape(-1)
+    if np.any(less != less.astype(np.int8)):
+        raise Stays("its second operand less its zero point does not fit int8")
+    return less.astype(np.int8)
+
+
+def _requantise(workload: Workload, weights: Array, factor: Array, zeros: Sequence[Array]) -> Requantise:
+    if any(zeros[place].size != 1 for place in (0, 2)):
+        raise Stays("its input or its result has several zero points")
+    left = int(signed(zeros[0]).item())
+    return Requantise(offset_of(workload, weights, left), factor, int(zeros[2].item()), zeros[2].dtype)
+
+
+def _operation(
+    shape: Shape,
+    filters: Shape,
+    weights: Array,
+    image: bool,
+    attributes: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Operation:
+    if image:
+        operation = convolution(shape, filters, attributes, options)
+    elif attributes.get("transA") or attributes.get("alpha", 1.0) != 1.0:
+        raise Stays("its left operand is transposed or scaled")
+    else:
+        product = gemm(shape, weights.shape, options)
+        operation = product and product[0]
+    if operation is None:
+        raise Stays(UNSAID)
+    return operation
+
+
+def _factor(scales: Sequence[Array], columns: int) -> Array:
+    """In binary32 and this order, as ONNX Runtime does: one number, or one for each column."""
+    left, right, result = (scale.astype(np.float32).reshape(-1) for scale in scales)
+    if left.size != 1 or result.size != 1 or right.size not in (1, columns):
+        raise Stays("its input or its result has several scales")
+    return left * right / result
 
 
 def _workload(operation: Operation, node: Any, machine: Accelerator) -> Workload:
@@ -136,15 +176,8 @@ def _workload(operation: Operation, node: Any, machine: Accelerator) -> Workload
         raise Stays(error.message) from None
 
 
-def _constant(name: str, constants: Mapping[str, Array], what: str) -> Array:
+def _constant(node: Any, place: int, constants: Mapping[str, Array], what: str) -> Array:
+    name = node.input[place] if len(node.input) > place else ""
     if name not in constants:
         raise Stays(f"{what} is not a constant")
     return constants[name]
-
-
-def _scale(left: Array, right: Array, result: Array) -> float:
-    """In binary32 and this order, as ONNX Runtime does."""
-    if any(math.prod(s.shape) != 1 for s in (left, right, result)):
-        raise Stays("its channels have scales of their own")
-    factor = np.float32(left.reshape(())) * np.float32(right.reshape(())) / np.float32(result.reshape(()))
-    return float(np.float32(factor))

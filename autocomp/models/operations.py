@@ -10,12 +10,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from autocomp.workload.convolution import joined
 
 Shape = tuple[int, ...]
 ANY_SCALE = 2.0**-10  # in a workload whose scale is known at run time; 1, the usual one, would be a constant of kernels
+SUMS: Mapping[str, Any] = MappingProxyType({"result": "int32", "scale": 1})  # options of a kernel that stops there
 
 
 @dataclass(frozen=True)

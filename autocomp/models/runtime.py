@@ -111,7 +111,7 @@ class PartitionedModel:
                     self.stays[node.name or node.output[0]] = str(reason)
                 host.append(node)
                 continue
-            within.add(relu)
+            within.add(offloaded.output)
             if host:
                 yield self._section(host)
                 host = []

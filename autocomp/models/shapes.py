@@ -13,6 +13,7 @@ from autocomp.data import read_bytes
 from autocomp.errors import ConfigError
 
 MOST_BYTES = 1 << 30  # of a model's file
+CONSTANTS_APART = 4  # the version from which constants need not be inputs: before it, nothing after them is inferred
 MOST_ELEMENTS = 1 << 48  # of a tensor
 Shape = tuple[int, ...]
 
@@ -56,6 +57,7 @@ def load_model(path: Path) -> Any:
     try:
         loaded = onnx.load_model_from_string(read_bytes(path, MOST_BYTES))
         _refuse_other_files(loaded)
+        loaded.ir_version = max(loaded.ir_version, CONSTANTS_APART)
         model = onnx.shape_inference.infer_shapes(loaded, data_prop=True)
         while _told(model, onnx):
             model = onnx.shape_inference.infer_shapes(model, data_prop=True)

@@ -28,8 +28,16 @@ MACHINE = load_target("simulator:gemmini")
 IMAGE = (1, 5, 9, 7)
 
 
-def small_network(folder: Path, left_zero: int = 0, strides: tuple[int, int] = (2, 2), scales: int = 1) -> Path:
-    """Quantise, a 3x3 convolution with bias, RELU, one of a single tap, flatten, multiply, dequantise."""
+def small_network(
+    folder: Path,
+    zeros: tuple[int, int, int] = (0, 0, 0),
+    strides: tuple[int, int] = (2, 2),
+    scales: int = 1,
+    dtype: type[np.integer[Any]] = np.int8,
+) -> Path:
+    """Quantise, a 3x3 convolution with bias, RELU, one of a single tap, flatten, multiply, dequantise. The first has
+    an input and a result of the type, and these zero points of its input, weights and result; one without a sign is
+    the last."""
     generator = np.random.default_rng(3)
 
     def weights(*shape: int) -> np.ndarray:
@@ -39,10 +47,11 @@ def small_network(folder: Path, left_zero: int = 0, strides: tuple[int, int] = (
         "s": np.float32(0.03),
         "t": np.float32(0.9),
         "z": np.int8(0),
-        "zx": np.int8(left_zero),
+        "zx": dtype(zeros[0]),
+        "zc": dtype(zeros[2]),
         "w": weights(6, 5, 3, 3),
-        "ws": np.full(scales, 0.02, np.float32) if scales > 1 else np.float32(0.02),
-        "wz": np.zeros(scales, np.int8) if scales > 1 else np.int8(0),
+        "ws": np.linspace(0.01, 0.03, scales, dtype=np.float32) if scales > 1 else np.float32(0.02),
+        "wz": np.full(scales, zeros[1], np.int8) if scales > 1 else np.int8(zeros[1]),
         "b": generator.integers(-999, 999, 6, np.int32),
         "v": weights(4, 6, 1, 1),
         "m": weights(4 * 5 * 4 if strides == (2, 2) else 4 * 5 * 7, 10),
@@ -51,7 +60,7 @@ def small_network(folder: Path, left_zero: int = 0, strides: tuple[int, int] = (
         helper.make_node("QuantizeLinear", ["x", "s", "zx"], ["q"]),
         helper.make_node(
             "QLinearConv",
-            ["q", "s", "zx", "w", "ws", "wz", "t", "z", "b"],
+            ["q", "s", "zx", "w", "ws", "wz", "t", "zc", "b"],
             ["c"],
             "first",
             pads=[1] * 4,
@@ -63,15 +72,20 @@ def small_network(folder: Path, left_zero: int = 0, strides: tuple[int, int] = (
         helper.make_node("QLinearMatMul", ["f", "t", "z", "m", "s", "z", "t", "z"], ["p"], "third"),
         helper.make_node("DequantizeLinear", ["p", "t", "z"], ["y"]),
     ]
+    shape = [1, 10]
+    if dtype == np.uint8:
+        nodes[2:] = [helper.make_node("DequantizeLinear", ["c", "t", "zc"], ["y"])]
+        shape = [1, 6, 5, 4]
+    used = {name for node in nodes for name in node.input}
     graph = helper.make_graph(
         nodes,
         "small",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, IMAGE)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 10])],
-        [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(np.asarray(constants[name]), name) for name in sorted(used & constants.keys())],
     )
     path = folder / "small.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=3), path)
     return path
 
 
@@ -108,19 +122,31 @@ def test_strides_that_differ_from_rows_to_columns_have_the_same_result(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("network", "reason"),
+    "network",
     [
-        ({"left_zero": 3}, "a zero point is not 0"),
-        ({"scales": 6}, "its channels have scales of their own"),
+        {"zeros": (3, 0, 0)},
+        {"zeros": (0, 1, 20)},
+        {"zeros": (-7, 1, 5), "scales": 6},
+        {"zeros": (200, 0, 7), "dtype": np.uint8},
     ],
 )
-def test_what_a_kernel_would_not_compute_exactly_stays_with_its_reason(
-    tmp_path: Path, network: dict[str, Any], reason: str
+def test_zero_points_and_scales_for_each_channel_are_left_to_the_host_with_the_same_result(
+    tmp_path: Path, network: dict[str, Any]
 ) -> None:
     path = small_network(tmp_path, **network)
     model = PartitionedModel(path, MACHINE)
+    assert model.stays == {}
+    first = model.taken[0].offload
+    assert (first.workload.outputs[0].dtype, first.output) == ("int32", "c")
+    assert any(dict(operation.options).get("result") == "int32" for operation in import_model(path).operations)
+    equal_to_onnx_runtime(path, model, x=image())
+
+
+def test_what_a_kernel_would_not_compute_exactly_stays_with_its_reason(tmp_path: Path) -> None:
+    path = small_network(tmp_path, zeros=(0, -100, 0))
+    model = PartitionedModel(path, MACHINE)
     assert [t.offload.node for t in model.taken] == ["second", "third"]
-    assert reason in model.stays["first"]
+    assert model.stays == {"first": "its second operand less its zero point does not fit int8"}
     equal_to_onnx_runtime(path, model, x=image())
 
 
