@@ -108,7 +108,7 @@ def loads(facts: Facts, tensor: str) -> list[int]:
     """The places of the moves of a tensor among the commands of a kernel."""
     commands = commands_of(facts.written, facts.accelerator, facts.constants)
     (number,) = (n for n, given in enumerate(commands.tensors) if given.name == tensor)
-    forms = [n for n, form in enumerate(commands.forms) if form.name == "move_in"]
+    forms = [n for n, form in enumerate(commands.forms) if form.name in ("move_in", "load_tile")]
     moves = np.flatnonzero(np.isin(commands.form, forms))
     return moves[commands.place(moves, "src")[0] == number].tolist()
 
@@ -384,6 +384,22 @@ def test_lines_of_an_image_that_several_taps_need_are_loaded_once(stride: int, l
     cycles_of(workload, shared)
 
 
+@pytest.mark.parametrize("padding", [0, 1])
+def test_pixels_of_a_line_that_several_taps_need_are_loaded_once(padding: int) -> None:
+    dims = {"N": 1, "H": 6, "W": 9, "C": 8, "K": 4, "R": 3, "S": 3}
+    workload = convolution(dims, accelerator="tiny", padding=padding)
+    schedule = {"ahead": ["left", "right"], "block": {"p": 2, "k": 1, "s": 2}, "shared": True, "lined": True}
+    schedule |= {"level": {"left": 1, "right": 6}}
+    if padding:
+        with pytest.raises(NotApplicable, match="row after row"):
+            applied(transformation("schedule"), started(workload), schedule)
+        return
+    lined = applied(transformation("schedule"), started(workload), schedule)
+    assert len(loads(lined, "inp")) == 2 * 2 * 4 * 3  # blocks of lines, depths, lines, three for nine pixels
+    assert raised_of(lined).given
+    cycles_of(workload, lined)
+
+
 @settings(max_examples=6, deadline=None)
 @given(
     convolutions(("gemmini",), channels=20, pixels=16),
@@ -391,11 +407,13 @@ def test_lines_of_an_image_that_several_taps_need_are_loaded_once(stride: int, l
     st.sampled_from([0, 3, 8]),
     st.integers(1, 4),
     st.integers(0, 6),
+    st.booleans(),
 )
 def test_convolutions_are_right_with_shared_lines_and_loads_ahead(
-    workload: Workload, ahead: bool, lead: int, lines: int, level: int
+    workload: Workload, ahead: bool, lead: int, lines: int, level: int, lined: bool
 ) -> None:  # 4 s
     schedule: dict[str, Any] = {"shared": True, "lead": lead, "block": {"p": lines, "r": 1}, "kept": True}
+    schedule["lined"] = lined
     schedule["level"] = {"left": level, "right": 7}
     merged = transformation("merge_depth").proposals(started(workload))
     schedule |= {"merged": merged[0].parameters} if merged else {}

@@ -69,7 +69,8 @@ class ChooseSchedule(Transformation):
     an operand that is loaded at a time; `width` tiles go in one move; tiles of operands `ahead` are loaded during the
     products before, `early` of them before the last (`lead`: in the first step), or beside all steps that use the panel
     before (`spread`); `deferred`: results are stored during the next block; `kept`: the right operand stays in the
-    array; `short_first`: partial tiles come first.
+    array; `short_first`: partial tiles come first; `shared`: taps share lines of an image, and (`lined`) pixels of
+    these.
     """
     example = """
     for (int i = 0; i < 32; i++)               for (int step = 0; step < 64; step++)

@@ -138,6 +138,8 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
         yield given
         if computation.overlaps and not isinstance(leaves, Tasks):
             yield replace(given, shared=True)
+            if computation.row in dict(computation.overlaps.values()):
+                yield replace(given, shared=True, lined=True)
     if not isinstance(leaves, Tasks):
         return
     for tile in _tiles(leaves, computation):
@@ -267,5 +269,6 @@ def _levels(model: CostModel, given: Grid) -> Iterator[Grid]:
         choices[operand] = list(deepest.values())
     for values in cartesian(*choices.values()):
         grid = given.with_levels(dict(zip(choices, values, strict=True)))
-        if bool(grid.shared) == given.schedule.shared and fits(grid, model):
+        alike = bool(grid.shared) == given.schedule.shared and (grid.pieced or not given.schedule.lined)
+        if alike and fits(grid, model):
             yield grid

@@ -182,6 +182,8 @@ class CostModel:
         """Cycles of the moves that bring, or store, every tile once."""
         if stream == "result" and self.computation.windows:
             return self.window * prod(grid.units[dim] for dim in grid.dims("result"))
+        if stream in self.lines(grid):
+            return self.piece(grid) * prod(self._in_all_blocks(stream, dim, grid) for dim in grid.dims(stream))
         row, side = self.row_dim(stream), self.side(stream, grid)
         operand = "result" if stream == "start" else stream
         width = self.width(stream, grid)
@@ -189,6 +191,18 @@ class CostModel:
         once = remember(self, "cycles of sums", given, lambda: self._moves(stream, grid, row, side, width))
         others = grid.dims(operand) - {row, side}
         return once * prod(self._in_all_blocks(operand, dim, grid) for dim in others)
+
+    def lines(self, grid: Grid) -> frozenset[str]:
+        """The operands whose moves bring rows of lines."""
+        return frozenset(("left",)) if grid.pieced else frozenset()
+
+    def piece(self, grid: Grid) -> float:
+        """Cycles for each row of the lines of the left operand: moves bring several."""
+        rows, width = grid.along("left", grid.row_side, grid.block), self.width("left", grid)
+        depth = min(grid.schedule.tile.get(self.computation.depth, 1), self.computation.extents[self.computation.depth])
+        whole, over = divmod(rows, width)
+        cycles = whole * self.move("left", width, depth) + (self.move("left", over, depth) if over else 0.0)
+        return cycles / rows
 
     @staticmethod
     def _in_all_blocks(operand: str, dim: str, grid: Grid) -> int:

@@ -103,9 +103,10 @@ def _orders(given: Raised) -> Iterator[Schedule]:
 
 
 def _shared(given: Raised) -> Iterator[Schedule]:
-    """Tiles of the left operand held once for several steps, or not."""
+    """Tiles of the left operand held once for several steps, or rows of it, or neither."""
     if given.computation.overlaps:
-        yield replace(given.schedule, shared=not given.schedule.shared)
+        for shared, lined in ((False, False), (True, False), (True, True)):
+            yield replace(given.schedule, shared=shared, lined=lined)
 
 
 def _levels(given: Raised) -> Iterator[Schedule]:

@@ -33,8 +33,8 @@ class Schedule:
     `deferred`: results are stored during the next block, those of the last block as they are complete.
     `kept`: the right operand stays in the array while it is used. `short_first`: the tile that is short comes first
     among those that share the operand in the array. `shared`: a block holds tiles of the left operand once that several
-    steps of a reduction use for different results. `lead`: the products of the first step before the one that a load is
-    for, at which it is issued.
+    steps of a reduction use for different results; `lined`: rows of tiles too, so that products read them from one row
+    further on. `lead`: the products of the first step before the one that a load is for, at which it is issued.
     """
 
     tile: Mapping[str, int]
@@ -50,6 +50,7 @@ class Schedule:
     kept: bool = False
     short_first: bool = False
     shared: bool = False
+    lined: bool = False
     lead: int = 0
 
 
@@ -257,11 +258,13 @@ class Grid:
         """The reduced dimensions whose steps may share tiles of the left operand: with which dimension of the result,
         and how many steps equal one of its own."""
         overlaps = self.computation.overlaps if self.schedule.shared else {}
+        by_piece = self.computation.pieced or self.schedule.lined
         shifts: dict[str, tuple[str, int]] = {}
         for one, (other, steps) in overlaps.items():
             taken = {name for name, _ in shifts.values()}
-            several = self.pieces("left", other, self.block[other]) > 1
-            alone = self.computation.pieced or self.schedule.tile.get(other, 1) == 1
+            size = self.schedule.tile.get(other, 1)
+            several = self.block[other] * (size if by_piece else 1) > 1
+            alone = by_piece or size == 1
             if steps < self.tiles[one] and several and alone and other not in taken:
                 shifts[one] = other, steps
         return shifts
@@ -282,9 +285,16 @@ class Grid:
             return 1
         return self.pieces(operand, dim, tiles[dim])
 
+    @cached_property
+    def pieced(self) -> bool:
+        """True if moves bring a left tile's row dimension by the coordinate, not by the tile."""
+        row = self.computation.row
+        lined = self.schedule.lined and any(other == row for other, _ in self.shared.values())
+        return self.computation.pieced or lined
+
     def pieces(self, operand: str, dim: str, tiles: Count) -> Count:
         """The moves along a dimension that bring tiles of an operand: one for each, or for each of its coordinates."""
-        pieced = operand == "left" and self.computation.pieced and dim == self.computation.row
+        pieced = operand == "left" and dim == self.computation.row and self.pieced
         return tiles * self.schedule.tile.get(dim, 1) if pieced else tiles
 
     @property

@@ -81,6 +81,10 @@ class _Estimate:
         model, grid = self._model, self._grid
         if stream == "result" and grid.computation.windows:
             return self._pooled()
+        if stream in model.lines(grid):
+            tiles = {dim: self._tiles(dim) for dim in grid.tiles}
+            places = (grid.along(stream, dim, tiles) for dim in grid.dims(stream))
+            return np.asarray(prod(places, start=np.full(self._steps + 1, model.piece(grid))))
         row, side = model.row_dim(stream), model.side(stream, grid)
         dims = grid.dims("result" if stream == "start" else stream)
         size = min(grid.schedule.tile.get(row, 1), grid.computation.extents[row])

@@ -48,6 +48,10 @@ class WholeCostModel(CostModel):
             return self.computation.depth
         return self.computation.column if stream == "right" else self.computation.row
 
+    def lines(self, grid: Grid) -> frozenset[str]:
+        """None: a move brings one piece, of all rows."""
+        return frozenset()
+
     def side(self, stream: str, grid: Grid) -> str:
         return self._column(stream)
 

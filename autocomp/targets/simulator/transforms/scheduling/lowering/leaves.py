@@ -19,6 +19,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.order import Orde
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 Numbers = Mapping[str, int | float]
+_UNLIMITED = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,14 @@ class Leaves:
         return ()
 
     def suits(self, grid: Grid) -> bool:
-        """True if the machine can load tiles in the order of a schedule."""
-        return True
+        """True if the machine can load tiles as a schedule wants them: lines need products that read rows one after
+        the other, of which none are left out."""
+        if not grid.schedule.lined:
+            return True
+        row = grid.computation.row
+        clipped = any(row in subscript.dims for subscript, _ in grid.computation.clipped)
+        steps = dict(grid.overlapping.values()).get(row, 0)
+        return self.product.row_word("left") == "row" and steps == 1 and not clipped and self._most_rows > 1
 
     def largest(self, computation: Contraction) -> Mapping[str, int]:
         """The largest tiles that the machine multiplies, by dimension."""
@@ -173,7 +180,9 @@ class Leaves:
         return self.accelerator.memory(self.product.memories[operand])
 
     def rows(self, operand: str, grid: Grid) -> int:
-        """Local rows from one tile to the next, as far as no move is narrowed."""
+        """Local rows from one tile, or piece, to the next, as far as no move is narrowed."""
+        if operand == "left" and grid.pieced:
+            return 1
         if operand == "result" and grid.computation.windows:
             return self._image_rows(grid)
         rows = grid.schedule.tile.get(grid.computation.tiled[self.product.row_word(operand)], 1)
@@ -209,14 +218,24 @@ class Leaves:
         return Buffer(memory, rows, slots * grid.phases(operand), float(rows * times), used, beside, summed)
 
     def width(self, operand: str, grid: Grid) -> int:
-        """Tiles in one move of an operand."""
+        """Tiles, or pieces, in one move of an operand."""
         leaf, side = self.move(operand), self.side(operand, grid)
+        if operand == "left" and grid.pieced:
+            return max(1, min(grid.schedule.width.get(operand, self._most_rows), grid.along(operand, side, grid.block)))
         size = grid.columns(operand, side)
         if size < leaf.width:
             return 1
         most = leaf.most_columns // size
         return max(1, min(grid.schedule.width.get(operand, most), most, grid.block[side]))
 
+    @property
+    def _most_rows(self) -> int:
+        """Rows of the left operand in one move."""
+        ends = {p.name: p.high for p in self.left.instruction.parameters}
+        return min((ends[name] or _UNLIMITED for name in self.left.rows), default=1)
+
     def side(self, operand: str, grid: Grid) -> str:
-        """The dimension that one move of an operand may take several tiles along."""
+        """The dimension that one move of an operand may take several tiles, or pieces, along."""
+        if operand == "left" and grid.pieced:
+            return grid.row_side
         return grid.side(operand, grid.computation.tiled[self.product.column_word(operand)])

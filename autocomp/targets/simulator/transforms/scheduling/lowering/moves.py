@@ -246,6 +246,8 @@ class Moves(Tiles):
         """The tiles of one move. Its extent ends where the dimension does, whatever the number of tiles, if that is
         inside of a tile of the only block."""
         column, width = self._side(operand), self._width(operand)
+        if self._is_pieced(operand):
+            return minimum(f"{self.places(operand, column, at)} - ({tile.get(column, '0')})", str(width))
         ends = self.computation.extents[column] % self.schedule.tile.get(column, 1) != 0
         if width == 1 or (ends and self.grid.blocks[column] == 1):
             return str(width)
@@ -255,8 +257,9 @@ class Moves(Tiles):
         """The move that brings some tiles of an operand."""
         leaf = self.leaves.move(operand)
         row = self._row_word(operand)
-        columns = self._columns(operand, tile, at, self._wide(operand, tile, at))
-        rows = self._extent(row, tile.get(row, "0"), at)
+        wide = self._wide(operand, tile, at)
+        columns = self._columns(operand, tile, at, wide)
+        rows = wide if self._is_pieced(operand) else self._extent(row, tile.get(row, "0"), at)
         place = self._row(operand, tile, at, phase)
         source = self.computation.operands[operand]
         if operand == "right" or not self.computation.clipped:
@@ -277,7 +280,8 @@ class Moves(Tiles):
 
     def comes_at_once(self, operand: str) -> bool:
         """True if all tiles of the first step come before its first product: several steps share them."""
-        return operand == "left" and any(self.grid.blocks[dim] > 1 for dim in self.grid.shared)
+        over_steps = operand == "left" and any(self.grid.blocks[dim] > 1 for dim in self.grid.shared)
+        return over_steps or self._is_pieced(operand)  # several products use a piece
 
     def first_load(self, operand: str, tile: Mapping[str, str]) -> Lines:
         """The moves in front of the first product that uses a tile in the first step."""

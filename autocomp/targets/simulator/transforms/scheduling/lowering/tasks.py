@@ -248,7 +248,7 @@ class Tasks:
         wide = self.wide.get(operand)
         if wide is None:
             return 1
-        if operand == "left" and grid.computation.pieced:
+        if operand == "left" and grid.pieced:
             side = grid.row_side
             follow = grid.along(operand, side, grid.block) if grid.computation.left.along(side) == wide.piece else 1
             return max(1, min(grid.schedule.width.get(operand, wide.request), wide.most, follow))
@@ -333,7 +333,9 @@ class Tasks:
         return places
 
     def suits(self, grid: Grid) -> bool:
-        """True if no tile from a queue is used again once another one was."""
+        """True if no tile from a queue is used again once another one was, and lines are not held row by row."""
+        if grid.schedule.lined:
+            return False
         for operand in self.queued:
             dims = grid.dims(operand) | set(grid.stationary if operand == "right" else ())
             again = [d for d, tiles in grid.block.items() if d not in dims and tiles > 1]

@@ -36,6 +36,8 @@ class Tiles:
     def _check(self) -> None:
         self._check_tiles()
         computation, schedule = self.computation, self.schedule
+        if schedule.lined and not self.leaves.suits(self.grid):
+            raise NotApplicable("products do not read what a line of an image has row after row")
         names = set(computation.extents)
         for given in (schedule.order, schedule.inner):
             if set(given) - names or len(set(given)) < len(given):
@@ -74,6 +76,9 @@ class Tiles:
 
     def _columns(self, operand: str, tile: Mapping[str, str], at: str, tiles: str = "1") -> str:
         """Columns in some tiles of an operand side by side, from one on."""
+        if self._is_pieced(operand):
+            depth = self.computation.depth
+            return self._extent(depth, tile.get(depth, "0"), at)
         side = self._side(operand)
         if side in self._words:
             return self._extent(side, tile.get(side, "0"), at, tiles)
@@ -84,6 +89,8 @@ class Tiles:
         image."""
         if operand == "result" and self.computation.windows:
             return self.leaves.rows(operand, self.grid)
+        if self._is_pieced(operand):
+            return 1
         rows = self.schedule.tile.get(self._row_word(operand), 1)
         fixed = self.leaves.move(operand).pitch.constant
         return max(rows, fixed) if self._width(operand) > 1 and fixed else rows
@@ -149,14 +156,23 @@ class Tiles:
         if operand != "left" or dim not in self.grid.shared:
             return own if self.grid.along(operand, dim, self.grid.block) > 1 else "0"
         other, steps = self.grid.shared[dim]
-        return f"({tile.get(other, '0')}) * {steps} + {self._tile(dim, own, at)}"
+        pieces = self.grid.pieces(operand, other, 1)
+        first = f"({tile.get(other, '0')}) * {pieces}" if pieces > 1 else f"({tile.get(other, '0')})"
+        return f"{first} * {steps} + {self._tile(dim, own, at)}"
 
     def places(self, operand: str, dim: str, at: str) -> str:
         """Places of an operand along a dimension in a block of a step."""
         if operand != "left" or dim not in self.grid.shared:
             return self.count(dim, at) if self.grid.along(operand, dim, self.grid.block) > 1 else "1"
         other, steps = self.grid.shared[dim]
-        return f"(({self.count(other, at)} - 1) * {steps} + {self.grid.tiles[dim]})"
+        pieces = self.count(other, at)
+        if other == self.computation.row and self.grid.pieced:
+            pieces = self._extent(other, "0", at, pieces)
+        return f"(({pieces} - 1) * {steps} + {self.grid.tiles[dim]})"
+
+    def _is_pieced(self, operand: str) -> bool:
+        """True if moves of an operand count pieces of tiles."""
+        return operand == "left" and self.grid.pieced
 
     # --- coordinates
 

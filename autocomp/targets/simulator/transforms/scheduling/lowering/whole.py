@@ -193,9 +193,6 @@ class WholeNest(WholePlaces):
             unit = command.instruction.unit
         return lines
 
-    def comes_at_once(self, operand: str) -> bool:
-        return self._is_pieced(operand) or super().comes_at_once(operand)  # several products use a piece
-
     def all_loads(self, operand: str, at: str, phase: str) -> Lines:
         return [] if operand in self.leaves.queued else super().all_loads(operand, at, phase)
 

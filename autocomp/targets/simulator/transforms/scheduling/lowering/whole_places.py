@@ -11,7 +11,6 @@ from autocomp.targets.simulator.transforms.scheduling.computation import Subscri
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
-from autocomp.targets.simulator.transforms.scheduling.lowering.text import minimum
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
@@ -79,9 +78,6 @@ class WholePlaces(Nest):
 
     # --- tiles that come piece by piece
 
-    def _is_pieced(self, operand: str) -> bool:
-        return operand == "left" and self.computation.pieced
-
     def _place(self, operand: str, dim: str, tile: Mapping[str, str], at: str) -> str:
         place = super()._place(operand, dim, tile, at)
         if dim == self._lapped(operand):
@@ -106,12 +102,6 @@ class WholePlaces(Nest):
             _, steps = self.grid.shared[dim]
             return f"(({pieces} - 1) * {steps} + {self.grid.tiles[dim]})"
         return pieces if dim == row and row not in self._sharing else super().places(operand, dim, at)
-
-    def _wide(self, operand: str, tile: Mapping[str, str], at: str) -> str:
-        if not self._is_pieced(operand):
-            return super()._wide(operand, tile, at)
-        side, width = self._side(operand), self._width(operand)
-        return minimum(f"{self.places(operand, side, at)} - ({tile.get(side, '0')})", str(width))
 
     @property
     def _lines_apart(self) -> int:
