@@ -25,9 +25,10 @@ class BeamSearch(Strategy):
 
     If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result if that is
     faster, until two in a row were not. Then come its next plan for the starting kernel, and one more. Beside a user's
-    starting kernel, the generated one has its turn in these. Only then come the beams. A few evaluations then show what
-    comes after the first options. Without, the starting kernel is the second parent of the first step after an opening.
-    Either way the search does not keep to what suited another problem.
+    starting kernel, the generated one has its turn in these, after the first plan that brings nothing. Only then come
+    the beams. A few evaluations then show what comes after the first options. Without, the starting kernel is the
+    second parent of the first step after an opening. Either way the search does not keep to what suited another
+    problem.
     """
 
     options: Options
@@ -104,8 +105,9 @@ def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candid
 
 def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
     """The number of first steps that were dives from a starting kernel, and the kernel that the present dive has come
-    to, or None if all dives are over. A dive is over after EXHAUSTED_AFTER plans in a row without improvement. Each of
-    these steps carried out one plan, in `codes` kernels at most."""
+    to, or None if all dives are over. A dive is over after EXHAUSTED_AFTER plans in a row without improvement, and
+    after the first such plan as long as a start has not had its turn. Each of these steps carried out one plan, in
+    `codes` kernels at most."""
     starts = _starts(history)
     head, fruitless, over = starts[0], 0, 0
     for number, step in enumerate(history.steps):
@@ -114,7 +116,7 @@ def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
         better = [c for c in step.candidates if c.promising and c.beats(head)]
         head = min(better, key=lambda c: c.rank, default=head)
         fruitless = 0 if better else fruitless + 1
-        if fruitless == EXHAUSTED_AFTER:
+        if fruitless == (EXHAUSTED_AFTER if over + 1 >= len(starts) else 1):
             over += 1
             head, fruitless = starts[over % len(starts)], 0
     return len(history.steps), head if over < DIVES else None

@@ -14,7 +14,7 @@ from autocomp.errors import FaultWarning
 from autocomp.targets import menu_file
 from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.menu import Menu
-from autocomp.targets.planning import Context, Plan, Planning
+from autocomp.targets.planning import GENERATED, Context, LineageStep, Plan, Planning
 from autocomp.targets.rewriting import RewritingCoder
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
@@ -219,6 +219,11 @@ def improved(name: str, size: int, steps: int, plans: int) -> tuple[int, int]:
 def test_a_few_greedy_steps_make_a_matrix_multiplication_several_times_faster() -> None:
     start, end = improved("gemmini", 64, steps=3, plans=4)
     assert end * 4 < start
+
+
+def test_the_kernel_generated_beside_a_users_is_written_anew_as_a_starting_kernel_is() -> None:
+    generated = replace(context(), lineage=[LineageStep(Plan(GENERATED, "begin anew"), 1000)])
+    assert planned(generated, 1).plans[0].transformation == "schedule"
 
 
 def test_options_on_single_commands_come_together_and_then_each_when_those_before_it_are_done() -> None:

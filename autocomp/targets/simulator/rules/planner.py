@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from autocomp.errors import KernelError
 from autocomp.targets.menu import MenuOption
-from autocomp.targets.planning import Context, Plan, Planning
+from autocomp.targets.planning import GENERATED, Context, LineageStep, Plan, Planning
 from autocomp.targets.simulator.evaluate.objectives import cycles_of
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.rules.given import facts_of
@@ -145,7 +145,7 @@ def _scored(context: Context, facts: Facts, profile: Profile, first: frozenset[s
             gain = min(most, max(0.0, _saved(context, proposal)))
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
             score = (0.3 * weight + gain) * chance
-            if item.anew and not context.lineage:
+            if item.anew and not _changes(context):
                 score += _ANEW
             proposals.append(_Scored(score, gain, option, item.name, proposal))
         scored.append(proposals)
@@ -153,9 +153,14 @@ def _scored(context: Context, facts: Facts, profile: Profile, first: frozenset[s
 
 
 def _may_begin_anew(context: Context) -> bool:
-    """True if a kernel may be written anew: the starting kernel, and kernels that were written by nothing else."""
+    """True if a kernel may be written anew: a starting kernel, and kernels that were written by nothing else."""
     anew = {item.name for item in TRANSFORMATIONS if item.anew}
-    return all(step.plan.transformation in anew for step in context.lineage)
+    return all(step.plan.transformation in anew for step in _changes(context))
+
+
+def _changes(context: Context) -> list[LineageStep]:
+    """All changes to the starting kernel, which may be the generated one in place of the user's."""
+    return [step for step in context.lineage if step.plan.option != GENERATED]
 
 
 def _open(context: Context, facts: Facts) -> frozenset[str]:
