@@ -1,5 +1,6 @@
 """Machines that the language was not made for: an array of no power of two with engines that semaphores order, a DSP
-with two multipliers, a small NPU that latches registers, a row-stationary array."""
+with two multipliers, a small NPU that latches registers, a row-stationary array, a unit whose sums never leave it, and
+memories that multiply where weights lie."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ from autocomp.targets.simulator.isa.derived.contractions import contractions, pe
 from autocomp.workload import parse
 
 FOLDER = Path(__file__).parent / "strangers"
-PEAKS = {"array100": 100 * 100, "dsp": 2, "micronpu": 128, "rowstationary": 12 * 14}
+PEAKS = {
+    "array100": 100 * 100,
+    "dsp": 2,
+    "micronpu": 128,
+    "rowstationary": 12 * 14,
+    "fused": 256,
+    "inmemory": 256 * 64 // 8,
+}
 
 
 @pytest.mark.parametrize("name", PEAKS)
@@ -27,10 +35,20 @@ def test_a_strangers_machine_is_understood(name: str) -> None:
     assert not list(advice(accelerator))
 
 
-@pytest.mark.parametrize("dims", [(250, 150, 130), (100, 100, 100), (3, 101, 7)])
-def test_an_array_of_no_power_of_two_starts(dims: tuple[int, int, int]) -> None:
-    document = {"operation": "gemm", "accelerator": "array100", "dims": dict(zip("IJK", dims, strict=True))}
-    workload = parse(yaml.safe_dump({**document, "scale": 0.0078125, "activation": "relu"}), FOLDER / "gemm.yaml")
+@pytest.mark.parametrize(
+    ("name", "dims"),
+    [
+        ("array100", (250, 150, 130)),
+        ("array100", (100, 100, 100)),
+        ("array100", (3, 101, 7)),
+        pytest.param("fused", (70, 20, 300), id="an operand states the depth, and so how far apart rows are"),
+    ],
+)
+def test_a_strangers_machine_starts(name: str, dims: tuple[int, int, int]) -> None:
+    document = {"operation": "gemm", "accelerator": name, "dims": dict(zip("IJK", dims, strict=True))}
+    layout = {"layout": {"B": "J K"}} if name == "fused" else {}
+    given = yaml.safe_dump({**document, **layout, "scale": 0.0078125, "activation": "relu"})
+    workload = parse(given, FOLDER / "gemm.yaml")
     target = load_target(workload.target, {}, [FOLDER])
     evaluation = target.evaluator(workload).evaluate(target.starting_kernel(workload))
     assert evaluation.correct, evaluation.failure

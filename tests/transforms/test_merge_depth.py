@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 
@@ -46,6 +48,16 @@ def test_channels_that_do_not_fill_the_array_are_continued_with_those_of_the_nex
     assert cycles(workload, apply(naive(workload), ("merge_depth", proposal.parameters))) < cycles(
         workload, naive(workload)
     )
+
+
+def test_taps_fill_products_of_one_depth_whose_operands_move_on_before_them() -> None:
+    """A vector of 192 of 256 elements is a row of three taps with 64 channels each."""
+    name = str(Path(__file__).parents[1] / "isa" / "strangers" / "inmemory.isa")
+    workload = convolution({"N": 1, "H": 5, "W": 16, "C": 64, "K": 16, "R": 3, "S": 3}, name, bias="none", scale=2**-7)
+    (proposal,) = transformation("merge_depth").proposals(naive(workload))
+    assert proposal.parameters == {"loops": ["s"]}
+    merged = apply(naive(workload), ("merge_depth", proposal.parameters))
+    assert cycles(workload, merged) < 0.75 * cycles(workload, naive(workload))
 
 
 @pytest.mark.parametrize(

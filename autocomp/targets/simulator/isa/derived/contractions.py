@@ -13,14 +13,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autocomp.remember import remembered, remembered_with
-from autocomp.targets.simulator.isa.algebra import children, names_in
+from autocomp.targets.simulator.isa.algebra import children, names_in, walk
 from autocomp.targets.simulator.isa.derived.analysis import Analysis
 from autocomp.targets.simulator.isa.derived.ranges import FALSE, Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES
-from autocomp.targets.simulator.isa.tree import Binary, Call, Conditional, Expression, Number, Sum
+from autocomp.targets.simulator.isa.tree import (
+    AddressField,
+    Binary,
+    Call,
+    Conditional,
+    Element,
+    Expression,
+    Number,
+    Sum,
+)
 from autocomp.targets.simulator.isa.walk import has_element
 
 MAX_POINTS = 4096  # combinations of operands that are tried
@@ -83,6 +92,19 @@ def peak(accelerator: Accelerator) -> int:
 def multipliers(accelerator: Accelerator) -> frozenset[str | None]:
     """The units whose products may be part of a contraction."""
     return frozenset(i.unit for i in _beside_moves(accelerator) if _multiplies(accelerator, i))
+
+
+def summed_along_columns(accelerator: Accelerator, instruction: Instruction) -> frozenset[str]:
+    """The operands of an instruction along whose columns it sums products, not along their rows."""
+    names: set[str] = set()
+    for part in (part for write in writes(accelerator, instruction) for part in walk(write.value)):
+        if not isinstance(part, Sum):
+            continue
+        for element in (e for e in walk(part.body) if isinstance(e, Element) and len(e.indices) == 2):
+            row, column = element.indices
+            if part.variable in names_in(column) and part.variable not in names_in(row):
+                names |= {field.parameter for field in walk(row) if isinstance(field, AddressField)}
+    return frozenset(names)
 
 
 def _beside_moves(accelerator: Accelerator) -> Iterator[Instruction]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from autocomp.remember import remembered
-from autocomp.targets.simulator.isa.algebra import substitute, walk
+from autocomp.targets.simulator.isa.algebra import names_in, substitute, walk
 from autocomp.targets.simulator.isa.derived.contractions import contractions
 from autocomp.targets.simulator.isa.derived.ranges import Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Write, writes
@@ -34,12 +35,18 @@ class Operand:
     element: ElementType
     row: Expression
     variables: Mapping[str, str]  # loop variables: rows, columns or depth
+    bounds: Mapping[str, Expression]  # of these variables
 
     def rows(self, ranges: Ranges, tile: tuple[int, int, int]) -> int | None:
         """Rows that one command with a tile of this size touches, counted from the operand's address; None where that
-        does not follow. Other operands have their smallest values, as strides of dense tiles do."""
+        does not follow. Other operands have their smallest values, as strides of dense tiles do: of those that bound
+        the tile, the smallest with which it has this size."""
         sizes = dict(zip(("rows", "columns", "depth"), tile, strict=True))
         smallest = {name: Range(known.low, known.low) for name, known in ranges.names.items() if known.known}
+        for name, known in ranges.names.items():
+            if known.known and name in names_in(self.row):
+                bounding = [(b, sizes[self.variables[v]]) for v, b in self.bounds.items() if name in names_in(b)]
+                smallest[name] = self._least(name, known, Ranges(ranges.accelerator, smallest, {}), bounding)
         loops = {name: Range(0, sizes[word] - 1) for name, word in self.variables.items()}
         start = {key: Range(known.low, known.low) for key, known in ranges.fields.items() if known.known}
         row = substitute(self.row, lambda part: Number(0) if isinstance(part, AddressField) else None)
@@ -48,6 +55,20 @@ class Operand:
         if not math.isfinite(bounds.high) or (based and not math.isfinite(bounds.low)):
             return None
         return int(bounds.high - (bounds.low if based else 0)) + 1
+
+    @staticmethod
+    def _least(name: str, known: Range, given: Ranges, bounding: Sequence[tuple[Expression, int]]) -> Range:
+        """The least value of an operand with which bounds of loops are as large as a tile; its highest if none is."""
+        if not bounding:
+            return Range(known.low, known.low)
+        values = range(int(known.low), int(known.high) + 1) if math.isfinite(known.high) else range(1)
+
+        def large(value: int) -> bool:  # bounds grow with it
+            here = replace(given, names={**given.names, name: Range(value, value)})
+            return all(here.of(bound).high >= size for bound, size in bounding)
+
+        value = values[min(bisect_left(values, True, key=large), len(values) - 1)]
+        return Range(value, value)
 
 
 @dataclass(frozen=True)
@@ -86,7 +107,8 @@ def _of(accelerator: Accelerator, instruction: Instruction, tile: tuple[int, int
         variables = _variables(write)
         if tile[0] == 1 and "columns" not in variables.values():  # a vector of columns, each in a local row of its own
             variables = {name: "columns" if word == "rows" else word for name, word in variables.items()}
-        left, right, sums = (_operand(accelerator, element, variables) for element in (*factors, write.target))
+        bounds = {name: bound for name, bound in _bounds(write).items() if name in variables}
+        left, right, sums = (_operand(accelerator, element, variables, bounds) for element in (*factors, write.target))
         yield Operands(left, right, sums, tile, ranges_of(accelerator, instruction), _fixed(write, variables))
 
 
@@ -129,9 +151,13 @@ def _sides(write: Write) -> tuple[Element, Element] | None:
 
 def _fixed(write: Write, variables: Mapping[str, str]) -> frozenset[str]:
     """The words of loops whose bounds are numbers."""
-    bounds = {**write.loops, **{part.variable: part.bound for part in walk(write.value) if isinstance(part, Sum)}}
+    bounds = _bounds(write)
     open_words = {word for name, word in variables.items() if not isinstance(bounds[name], Number)}
     return frozenset(variables.values()) - open_words
+
+
+def _bounds(write: Write) -> dict[str, Expression]:
+    return {**write.loops, **{part.variable: part.bound for part in walk(write.value) if isinstance(part, Sum)}}
 
 
 def _names(element: Element) -> set[str]:
@@ -165,6 +191,8 @@ def _local(accelerator: Accelerator, element: Element) -> Memory | None:
     return memory if memory is not None and memory.kind == "local" else None
 
 
-def _operand(accelerator: Accelerator, element: Element, variables: Mapping[str, str]) -> Operand:
+def _operand(
+    accelerator: Accelerator, element: Element, variables: Mapping[str, str], bounds: Mapping[str, Expression]
+) -> Operand:
     home = accelerator.home(element.memory)
-    return Operand(home, accelerator.memory(element.memory).element, element.indices[0], variables)
+    return Operand(home, accelerator.memory(element.memory).element, element.indices[0], variables, bounds)

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from autocomp.targets.simulator.isa.derived.contractions import summed_along_columns
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import element_of
 from autocomp.targets.simulator.transforms.analysis.cost import present_cost
-from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Site
+from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Operand, Site
 from autocomp.targets.simulator.transforms.analysis.settings import dram_stride
 from autocomp.targets.simulator.transforms.analysis.tensors import known_tensor
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -37,7 +38,7 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
     with_body,
 )
 
-_WITHIN = ("load", "preload", "contraction", "synchronisation")
+_WITHIN = ("load", "elementwise", "preload", "contraction", "synchronisation")
 
 
 class MergeDepth(Transformation):
@@ -141,19 +142,25 @@ def _reduction(facts: Facts, order: Sequence[str]) -> _Reduction:
         sites = tuple(site for site in facts.sites if site.path[:-1] == contraction.path[:-1])
         if loops != inner or guards or len(held) != len(sites) or not {site.kind for site in sites} <= set(_WITHIN):
             raise NotApplicable(f"the loops over {', '.join(order)} hold more than one product and its loads")
-        position = contraction.role.position("depth")
-        depth = None if position is None else contraction.call.arguments[position]
+        left = _deep_columns(facts, contraction)
+        loads = [(s, not left.isdisjoint(_buffer(facts, s).operands)) for s in sites if s.kind == "load"]
+        deep = [contraction.argument("depth"), *(load.argument("cols") for load, in_left in loads if in_left)]
+        depth = next((argument for argument in deep if argument is not None), None)
         if depth is None:
             raise NotApplicable(f"{contraction.call.function} does not say how deep it is")
         steps, extent = _steps(inner, depth)
-        left = facts.operands_of(contraction)[:1]  # its columns are the depth, as are the rows of the other one
-        operands = tuple(
-            _operand(facts, site, steps, depth, not set(left).isdisjoint(_buffer(facts, site).operands))
-            for site in sites
-            if site.kind == "load"
-        )
+        operands = tuple(_operand(facts, load, steps, depth, in_left) for load, in_left in loads)
         return _Reduction(path, inner, sites, extent, operands, depth)
     raise NotApplicable(f"no product is directly inside loops over {', '.join(order)}")
+
+
+def _deep_columns(facts: Facts, contraction: Site) -> frozenset[Operand]:
+    """The operand of a product along whose columns the depth is; of the other one it is along the rows."""
+    operands = facts.operands_of(contraction)
+    instruction = facts.accelerator.instruction(contraction.role.instruction)
+    deep = summed_along_columns(facts.accelerator, instruction) if instruction is not None else frozenset()
+    named = {o for o in operands if (p := contraction.parameters[o.position]) is not None and p.name in deep}
+    return frozenset(named or operands[:1])
 
 
 def _steps(loops: Sequence[Loop], depth: ast.Expression) -> tuple[dict[str, int], int]:
