@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import IsaError, KernelError
+from autocomp.remember import remember
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.checking.calls import Forms, call_forms
 from autocomp.targets.simulator.kernel.checking.expressions import Expressions
@@ -167,23 +168,42 @@ def check_procedures(accelerator: Accelerator) -> None:
 
 
 def _procedures(unit: Unit, forms: Forms, names: Iterable[str]) -> list[FunctionCode]:
-    """The code of the machine's procedures of these names. It has no lines: what it does counts for the call."""
+    """The code of the machine's procedures of these names, which are the first functions of the unit. It has no lines:
+    what it does counts for the call. Each is compiled once for all kernels."""
     accelerator = unit.accelerator
-    codes: list[FunctionCode] = []
-    for procedure in with_callees(names, accelerator):
-        inner = replace(unit, kernel=procedure, constants=accelerator.all_constants, functions={}, globals={})
-        try:
-            declared = _signature(inner, procedure.entry, len(codes))
-            code = FunctionCompiler(inner, procedure.entry, declared, forms).compile()
-        except KernelError as error:
-            raise IsaError(error.message, place=error.place, hint=error.hint) from None
-        codes.append(replace(code, lines=np.zeros_like(code.lines)))
-        called = {node.function for node in walk(procedure) if isinstance(node, ast.Call)}
-        if Code.Service in code.code[:, 0] or called & unit.program_only:
-            unit.program_only.add(declared.name)
-        unit.procedures[declared.name] = declared
-        unit.tensor_bytes = inner.tensor_bytes
-    return codes
+    procedures = with_callees(names, accelerator)
+    before = len(unit.tensors)
+    called = tuple(procedure.entry.name for procedure in procedures)
+
+    def compiled() -> tuple[Unit, list[FunctionCode]]:
+        blank = Unit(ast.Kernel(()), accelerator, accelerator.all_constants, unit.types, host_time=unit.host_time)
+        blank = replace(blank, tensors=list(unit.tensors), tensor_bytes=unit.tensor_bytes)
+        return blank, [_procedure(blank, forms, number, one) for number, one in enumerate(procedures)]
+
+    given = (called, unit.host_time, before, unit.tensor_bytes)
+    made, codes = remember(accelerator, "compiled procedures", given, compiled)
+    unit.tensors += made.tensors[before:]
+    unit.tensor_bytes = made.tensor_bytes
+    unit.messages += made.messages
+    unit.numeric_addresses |= made.numeric_addresses
+    unit.program_only |= made.program_only
+    unit.procedures |= made.procedures
+    return list(codes)
+
+
+def _procedure(unit: Unit, forms: Forms, number: int, procedure: ast.Kernel) -> FunctionCode:
+    inner = replace(unit, kernel=procedure, functions={}, globals={})
+    try:
+        declared = _signature(inner, procedure.entry, number)
+        code = FunctionCompiler(inner, procedure.entry, declared, forms).compile()
+    except KernelError as error:
+        raise IsaError(error.message, place=error.place, hint=error.hint) from None
+    called = {node.function for node in walk(procedure) if isinstance(node, ast.Call)}
+    if Code.Service in code.code[:, 0] or called & unit.program_only:
+        unit.program_only.add(declared.name)
+    unit.procedures[declared.name] = declared
+    unit.tensor_bytes = inner.tensor_bytes
+    return replace(code, lines=np.zeros_like(code.lines))
 
 
 def _signature(unit: Unit, function: ast.Function, number: int) -> FunctionSignature:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from autocomp.errors import IsaError, KernelError
+from autocomp.remember import remembered
 from autocomp.targets.simulator.isa.model import Accelerator, Procedure
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.parser import parse
@@ -72,5 +73,6 @@ def _parsed(procedure: Procedure, source: str, line: int) -> ast.Kernel:
     return kernel
 
 
-def _calls(function: ast.Function) -> Iterator[str]:
-    return (node.function for node in walk(function.body) if isinstance(node, ast.Call))
+@remembered
+def _calls(function: ast.Function) -> tuple[str, ...]:
+    return tuple(node.function for node in walk(function.body) if isinstance(node, ast.Call))
