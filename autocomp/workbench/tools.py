@@ -136,8 +136,12 @@ class Tools:
         said = [
             f"line {line}: {row.text.strip()}",
             f"{cost.commands:,} commands; {cost.path_cycles:,} of {profile.cycles:,} {unit} of the critical path "
-            f"({cost.path_cycles / total:.1%}).",
-            *(segment.words for segment in profile.path if segment.line == line),
+            f"({cost.path_cycles / total:.1%}):",
+            *(
+                f"- {segment.cycles:,}: {segment.words.removeprefix(f'line {line}: ')}"
+                for segment in profile.path
+                if segment.line == line
+            ),
         ]
         waits = {cause: count for cause, count in cost.waits.items() if count}
         if waits:
