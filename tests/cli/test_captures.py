@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -24,6 +25,9 @@ SEARCHED = {
     "runs_show": "runs show run",
     "runs_compare": "runs compare run run",
     "schedules_list": "schedules list",
+    "schedules_verify": "schedules verify",
+    "report": "report run --timelines 0",
+    "resume": "resume run",
 }
 SIMULATED = {
     "run": "run slow.c --workload small.yaml --judge-seed 1",
@@ -31,6 +35,15 @@ SIMULATED = {
     "profile": "profile slow.c --workload small.yaml",
     "compare": "compare slow.c wrong.c --workload small.yaml",
     "explore": "explore small.yaml --sweep DIM=2,4 --evaluations 1 --workers 1",
+    "export": "export slow.c --workload small.yaml",
+    "model": "model layer.mlir --accelerator tiny",
+    "simulate": "simulate moves.txt",
+    "fidelity": "fidelity measured",
+    "defaults": "defaults",
+    "rtl_list": "rtl list",
+    "prompt_help": "prompt --help",
+    "target_help": "target --help",
+    "mcp_help": "mcp --help",
     "workloads": "workloads",
     "menu_list": "menu list",
     "menu_show": "menu show short.yaml",
@@ -52,7 +65,19 @@ options:
     title: Think about the order in which results are needed, and compute those first that others wait for
     guidance: Look at the profile.
 """
+LAYER = """module @layer {
+  func.func public @main(%a: tensor<8x8xi8>, %b: tensor<8x4xi8>) -> (tensor<8x4xi32>) {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x8xi8>, tensor<8x4xi8>) -> tensor<8x4xi32>
+  return %0 : tensor<8x4xi32>
+  }
+}
+"""
+MOVES = (
+    "load_tile src=0x1000 dst=tile:0 stride=16 cols=4 rows=4\nload_tile src=0x1004 dst=tile:4 stride=16 cols=4 rows=4\n"
+)
+CYCLES = "case_id,group,description,command_count,mem_latency,cycles\nmoves,a,two moves,2,40,60\n"
 VARYING = (
+    (re.compile(r"report.html \(\d+ KiB\)"), "report.html (100 KiB)"),
     (re.compile(r"\d+\.\d s\b"), "0.1 s"),
     (re.compile(r"evaluated in \d+\.\d\d s"), "evaluated in 0.10 s"),
 )
@@ -90,6 +115,11 @@ def files(autocomp: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     Path("small.yaml").write_text(WORKLOAD)
     Path("slow.c").write_text(SLOW)
     Path("wrong.c").write_text(FAST)
+    Path("layer.mlir").write_text(LAYER)
+    Path("moves.txt").write_text(MOVES)
+    (tmp_path / "measured" / "traces").mkdir(parents=True)
+    Path("measured/cycles.csv").write_text(CYCLES)
+    Path("measured/traces/moves.txt.gz").write_bytes(gzip.compress(MOVES.encode()))
     (tmp_path / "menus").mkdir()
     for menu in ("short.yaml", "menus/short.yaml"):
         Path(menu).write_text(MENU)
