@@ -47,6 +47,28 @@ def test_requests_under_way_bound_what_far_memory_gives(latency: int) -> None:
     assert least.value <= measured.value
 
 
+@pytest.mark.parametrize(
+    ("name", "depth", "each"),
+    [
+        pytest.param("inmemory", 256, 8 / 64, id="one product"),
+        pytest.param("inmemory", 257, 16 / 64, id="two products of 256"),
+        pytest.param("fused", 100, 112 / 256, id="seven lines of 16"),
+    ],
+)
+def test_sums_need_as_many_products_as_their_depth_takes(name: str, depth: int, each: float) -> None:
+    folder = Path(__file__).parents[1] / "isa" / "strangers"
+    machine = isa.load(name, {}, [folder])
+    dims = f"{{I: 20, J: 64, K: {depth}}}"
+    layout = "layout: {B: J K}\n" if name == "fused" else ""
+    text = f"operation: gemm\naccelerator: {name}\nscale: 0.01\ndims: {dims}\n{layout}"
+    workload = parse(text, folder / "deep.yaml")
+    links, least = chain(machine), bound(workload, machine)
+    assert least.parts["compute"] == 20 * 64 * each + links.entered + links.result
+    measured = SimulatorEvaluator(machine, workload).evaluate(starting_kernel(workload, machine))
+    assert measured.value is not None
+    assert least.value <= measured.value
+
+
 def test_acknowledgements_of_stores_come_between_the_data_of_loads() -> None:
     """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests. The last ones may be acknowledged between
     the last data and the end: in the time of the ends but for the 70 cycles before the first data."""

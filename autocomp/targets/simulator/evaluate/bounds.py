@@ -11,6 +11,7 @@ from autocomp.targets.evaluation import Bound
 from autocomp.targets.simulator.evaluate.chain import Chain, chain
 from autocomp.targets.simulator.isa.derived.analysis import Kind
 from autocomp.targets.simulator.isa.derived.contractions import contractions, peak
+from autocomp.targets.simulator.isa.derived.depths import least_cycles, steps_of_sums
 from autocomp.targets.simulator.isa.derived.passes import passes
 from autocomp.targets.simulator.isa.derived.regions import derive
 from autocomp.targets.simulator.isa.derived.roles import call_roles
@@ -20,6 +21,7 @@ from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS, Sett
 from autocomp.workload import Workload
 from autocomp.workload.convolution import convolution
 
+_ROUNDING = 1e-9  # relative error of sums of cycles, at most
 HOST_RATE = 8  # multiply-accumulates and bytes a cycle that no host exceeds: a word of 64 bits of int8
 
 
@@ -33,12 +35,13 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     the first data that a command can use and the last result.
 
     Compute: multiply-accumulates / peak, and the latency of the last one; in an array, at least the rows that have to
-    pass it (`_rows`). Memory: every input that a result depends on crosses the bus at least once and every output once;
-    the two directions overlap, so the larger counts, but acknowledgements of stores come between data (`_answers`).
-    Requests are of whole beats, and a unit has a limited number of them under way (`_ways`). The last operands are
-    multiplied after that. Of tensors that are both, nobody knows which elements are. A host that may compute does a
-    part of either beside the machine. Ends: the first load has to complete before anything is computed, and the last
-    store begins after the last result (`chain`).
+    pass it (`_rows`), in another unit commands that are deep enough for all sums (`depths.py`). Memory: every input
+    that a result depends on crosses the bus at least once and every output once; the two directions overlap, so the
+    larger counts, but acknowledgements of stores come between data (`_answers`). Requests are of whole beats, and a
+    unit has a limited number of them under way (`_ways`). The last operands are multiplied after that. Of tensors that
+    are both, nobody knows which elements are. A host that may compute does a part of either beside the machine. Ends:
+    the first load has to complete before anything is computed, and the last store begins after the last result
+    (`chain`).
 
     It holds for every kernel, because it uses nothing that a kernel decides: neither the order of loops, nor the
     operand that stays in an array, nor where data lie in local memory. So it does not count how requests cut the rows
@@ -74,6 +77,12 @@ def _compute(workload: Workload, accelerator: Accelerator, links: Chain, beside:
     reasons.append(f"{macs} multiply-accumulates at {rate + beside} a cycle take {compute} cycles")
     if beside:
         return compute
+    steps = steps_of_sums(accelerator)
+    sums = sum(count * least_cycles(steps, length) for length, count in _sums(workload).items())
+    if sums > compute:
+        compute = math.ceil(sums * (1 - _ROUNDING))
+        deepest = f"at most {steps[0].depth} products at a time"
+        reasons.append(f"each command adds {deepest} to a sum, so that all need {compute} cycles")
     if besides := _besides(workload, accelerator):
         reasons.append(f"starting sums and limiting results takes the same unit {besides} cycles")
         compute += besides
@@ -242,13 +251,16 @@ def _rows(workload: Workload, array: _Array) -> int:
     A sum of n products is made of ceil(n / depth) partial sums at least, as each adds the products of one row. A row
     gives `columns` partial sums. Only what the workload's sums are made of counts: 0 where that is not known.
     """
+    rows = sum(count * -(-length // array.depth) for length, count in _sums(workload).items())
+    return math.ceil(rows / array.columns)
+
+
+def _sums(workload: Workload) -> Mapping[int, int]:
+    """The sums of products that results are made of: how many there are of each length; none where that is not
+    known."""
     if workload.operation == "gemm":
-        sums: Mapping[int, int] = {workload.dims["K"]: workload.dims["I"] * workload.dims["J"]}
-    elif workload.operation == "conv2d":
-        sums = convolution(workload.dims, workload.options).sums
-    else:
-        return 0
-    return math.ceil(sum(count * -(-length // array.depth) for length, count in sums.items()) / array.columns)
+        return {workload.dims["K"]: workload.dims["I"] * workload.dims["J"]}
+    return convolution(workload.dims, workload.options).sums if workload.operation == "conv2d" else {}
 
 
 def _moving(accelerator: Accelerator, role: Kind) -> frozenset[str | None]:

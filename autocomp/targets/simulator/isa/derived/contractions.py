@@ -91,7 +91,12 @@ def peak(accelerator: Accelerator) -> int:
 @remembered_with(semantics)
 def multipliers(accelerator: Accelerator) -> frozenset[str | None]:
     """The units whose products may be part of a contraction."""
-    return frozenset(i.unit for i in _beside_moves(accelerator) if _multiplies(accelerator, i))
+    return frozenset(instruction.unit for instruction in multiplying(accelerator))
+
+
+def multiplying(accelerator: Accelerator) -> tuple[Instruction, ...]:
+    """The instructions whose products may be part of a contraction."""
+    return tuple(i for i in _beside_moves(accelerator) if _multiplies(accelerator, i))
 
 
 def summed_along_columns(accelerator: Accelerator, instruction: Instruction) -> frozenset[str]:
@@ -144,23 +149,30 @@ def _rate(accelerator: Accelerator, instruction: Instruction, rows: int | None) 
         return math.ceil(products / max(1, cycles)) if math.isfinite(products) and math.isfinite(cycles) else None
     busy = instruction.timing.get("busy", Number(1))
     best = 0.0
-    for point in busy_points(instruction, busy):
+    for point in busy_points(instruction, busy).all:
         here = replace(ranges, names={**ranges.names, **point})
         best = max(best, products_of(written, here) / max(1.0, here.of(busy).low))
     return math.ceil(best) if math.isfinite(best) else None
 
 
-def busy_points(instruction: Instruction, busy: Expression) -> Iterator[Mapping[str, Range]]:
+@dataclass(frozen=True)
+class Points:
+    """Combinations of values of the operands that a time depends on; `complete` if there are no others."""
+
+    all: Sequence[Mapping[str, Range]]
+    complete: bool
+
+
+def busy_points(instruction: Instruction, busy: Expression) -> Points:
     """Values to try for the operands that the time depends on: all of them, or the ends where there are too many."""
-    ranges = {
-        p.name: (p.low, p.high)
-        for p in instruction.parameters
-        if p.low is not None and p.high is not None and p.name in names_in(busy)
-    }
+    named = [p for p in instruction.parameters if p.name in names_in(busy)]
+    ranges = {p.name: (p.low, p.high) for p in named if p.low is not None and p.high is not None}
     limit = int(MAX_POINTS ** (1 / max(1, len(ranges))))
     values = [_values(low, high, limit) for low, high in ranges.values()]
-    for point in itertools.islice(itertools.product(*values), 2 * MAX_POINTS):
-        yield {name: Range(value, value) for name, value in zip(ranges, point, strict=True)}
+    chosen = itertools.islice(itertools.product(*values), 2 * MAX_POINTS)
+    points = [{n: Range(v, v) for n, v in zip(ranges, point, strict=True)} for point in chosen]
+    complete = len(ranges) == len(named) and all(high - low < limit for low, high in ranges.values())
+    return Points(points, complete)
 
 
 def _values(low: int, high: int, limit: int) -> Sequence[int]:
@@ -173,10 +185,12 @@ def _values(low: int, high: int, limit: int) -> Sequence[int]:
 def products_of(written: Iterable[Write], ranges: Ranges) -> float:
     """The products of a command; of conditions that nothing decides, the side with more."""
     counted = [(write.path, _of_write(write, ranges)) for write in written]
-    return _over_paths([(path, count) for path, count in counted if count], ranges, MAX_CONDITIONS)
+    return over_paths([(path, count) for path, count in counted if count], ranges, MAX_CONDITIONS)
 
 
-def _over_paths(counted: list[tuple[Path, float]], ranges: Ranges, conditions: int) -> float:
+def over_paths(counted: list[tuple[Path, float]], ranges: Ranges, conditions: int) -> float:
+    """The sum of counts over assignments with the conditions on the way to them: of each of the first conditions that
+    nothing decides, the side with more."""
     undecided = next((path[0][0] for path, _ in counted if path), None)
     if undecided is None or conditions == 0:
         return sum(count for _, count in counted)
@@ -187,7 +201,7 @@ def _over_paths(counted: list[tuple[Path, float]], ranges: Ranges, conditions: i
             continue
         kept = [(p, n) for p, n in counted if (undecided, not wanted) not in p]
         rest = [(tuple(part for part in p if part[0] != undecided), n) for p, n in kept]
-        sides.append(_over_paths(rest, ranges, conditions - 1))
+        sides.append(over_paths(rest, ranges, conditions - 1))
     return max(sides, default=0.0)
 
 

@@ -94,7 +94,7 @@ def _cycles(accelerator: Accelerator, instruction: Instruction, way: _Way, rate:
     written = [replace(way.write, value=way.value)]
     multiplies = products_of(written, ranges) > 0
     best = math.inf
-    for point in busy_points(instruction, busy):
+    for point in busy_points(instruction, busy).all:
         here = replace(ranges, names={**ranges.names, **point})
         if any(not _possible(here, condition, wanted) for condition, wanted in way.path):
             continue
