@@ -143,6 +143,16 @@ def test_a_tile_from_a_queue_multiplies_several_blocks_of_rows() -> None:
     assert text.count("read_weights") == 1
 
 
+def test_the_last_columns_and_rows_may_be_two_halves() -> None:
+    halves = {"tile": {"i": 16, "j": 16}, "block": {"i": 4, "j": 1, "k": 1}, "inner": ["k", "j", "i"], "kept": True}
+    text = lowered(TPU, (48, 32, 32), {**halves, "halves": ["i", "j"], "ahead": ["left"], "deferred": True})
+    assert "j_block == 2 ? 8 : 0" in text
+    assert "i >= 2 ? 8 : 16" in text
+    for given, shape in ((TPU, (48, 40, 32)), (AMX, (32, 32, 64))):
+        with pytest.raises(NotApplicable, match="cannot be two halves"):
+            lowered(given, shape, {"halves": ["j"]})
+
+
 def test_three_tiles_take_turns_in_two_places_on_their_way_out() -> None:
     one_by_one = {"tile": {"i": 16}, "block": {"i": 1, "j": 1, "k": 1}, "inner": ["k", "j", "i"], "deferred": True}
     lowered(TPU, (48, 32, 32), one_by_one)

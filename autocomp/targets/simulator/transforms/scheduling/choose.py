@@ -102,7 +102,7 @@ def fits(grid: Grid, model: CostModel) -> bool:
     """True if all that a schedule keeps in local memory has room there."""
     used: dict[str, int] = {}
     leaves = model.leaves
-    if not leaves.suits(grid):
+    if leaves.refusal(grid):
         return False
     for operand in {*OPERANDS, "result"} - set(leaves.queued):  # a queue takes one tile after the other
         slots = prod(grid.blocks[d] for d in grid.slots(operand)) if operand != "result" else 1
@@ -147,6 +147,11 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
             if tile != base.tile or shared:
                 yield replace(base, tile=tile, shared=shared)
             yield replace(base, tile=tile, deferred=False, shared=shared)
+        if (
+            leaves.keeps
+            and tile[computation.column] == base.tile[computation.column] < computation.extents[computation.column]
+        ):
+            yield replace(base, tile=tile, halves=frozenset((computation.column,)))
 
 
 def _less_beside(model: CostModel) -> Iterator[Schedule]:

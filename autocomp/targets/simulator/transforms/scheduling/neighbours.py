@@ -73,20 +73,23 @@ def _blocks(given: Raised) -> Iterator[Schedule]:
 
 
 def _tiles(given: Raised) -> Iterator[Schedule]:
-    """Whole tiles of half and of twice the size, as many as cover the same block. Of others, equal rows in all or the
-    most in all but the last: a short tile's moves wait as long as others' for memory."""
+    """Whole tiles of half and of twice the size, as many as cover the same block; the last of them in halves. Of
+    others, equal rows in all or the most in all but the last: a short tile's moves wait as long as others' do."""
     if not isinstance(given.leaves, Tasks):
         row, most = given.computation.row, given.leaves.largest(given.computation)
         for size in (equal(given.computation.extents[row], most[row]), most[row]):
             yield replace(given.schedule, tile={**given.schedule.tile, row: size})
         return
-    schedule, block = given.schedule, Grid(given.computation, given.schedule).block
+    schedule, grid = given.schedule, Grid(given.computation, given.schedule)
+    block = grid.block
     for dim, known in given.leaves.sizes.items():
         size = schedule.tile.get(dim, known.usual)
         for other in (size // 2, size * 2):
             if 1 <= other <= min(known.most, given.computation.extents[dim]):
                 count = max(1, block[dim] * size // other)
                 yield replace(schedule, tile={**schedule.tile, dim: other}, block={**block, dim: count})
+        more = {dim: block[dim] + 1} if block[dim] == grid.tiles[dim] > 1 else {}
+        yield replace(schedule, halves=schedule.halves ^ {dim}, block={**block, **more})
 
 
 def _orders(given: Raised) -> Iterator[Schedule]:

@@ -96,7 +96,7 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        return blocked(*joined(*lined(*sized(whole.computation, staged(tasks_of(whole))))))
+        return blocked(*joined(*lined(*sized(whole.computation, staged(tasks_of(whole)), whole.halves))))
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 

@@ -34,7 +34,8 @@ class Schedule:
     `kept`: the right operand stays in the array while it is used. `short_first`: the tile that is short comes first
     among those that share the operand in the array. `shared`: a block holds tiles of the left operand once that several
     steps of a reduction use for different results; `lined`: rows of tiles too, so that products read them from one row
-    further on. `lead`: the products of the first step before the one that a load is for, at which it is issued.
+    further on. `halves`: dimensions whose last tile is two of half the size, so that less is left to do after all is
+    loaded. `lead`: the products of the first step before the one that a load is for, at which it is issued.
     """
 
     tile: Mapping[str, int]
@@ -51,6 +52,7 @@ class Schedule:
     short_first: bool = False
     shared: bool = False
     lined: bool = False
+    halves: frozenset[str] = frozenset()
     lead: int = 0
 
 
@@ -81,7 +83,14 @@ class Grid:
     def tiles(self) -> Mapping[str, int]:
         """Tiles of each dimension."""
         extents = self.computation.extents
-        return {name: -(-extent // self.schedule.tile.get(name, 1)) for name, extent in extents.items()}
+        halves, tile = self.schedule.halves, self.schedule.tile
+        return {name: -(-extent // tile.get(name, 1)) + (name in halves) for name, extent in extents.items()}
+
+    def begins(self, dim: str, tile: int) -> int:
+        """The first element of a tile along a dimension; of that after the last one, the end."""
+        size, extent, last = self.schedule.tile.get(dim, 1), self.computation.extents[dim], self.tiles[dim] - 1
+        half = size // 2 if dim in self.schedule.halves and tile == last else 0
+        return extent if tile > last else tile * size - half
 
     @cached_property
     def units(self) -> Mapping[str, int]:

@@ -111,13 +111,16 @@ class _Estimate:
         model, grid = self._model, self._grid
         (extent, size), width = model.columns(stream, side, grid), model.width(stream, grid)
         tiles, last = self._tiles(side), self._last(side)
+        columns = tiles * size - last * (-extent % size)
+        if side in grid.schedule.halves:
+            ends = np.array([grid.begins(side, number) for number in range(grid.tiles[side] + 1)])
+            first = self._at[side] * grid.block[side] if side in self._at else np.zeros_like(tiles)
+            columns = ends[first + tiles] - ends[first]
         sums = np.zeros(self._steps + 1)
-        for count in set(tiles.tolist()):
-            for ends in (False, True):
-                chosen = (tiles == count) & (last == ends)
-                full, over = divmod(count * size - -extent % size * ends, width * size)
-                cycles = full * model.move(stream, rows, width * size) if full else 0.0
-                sums[chosen] = cycles + (model.move(stream, rows, over) if over else 0.0)
+        for count in set(columns.tolist()):
+            full, over = divmod(count, width * size)
+            cycles = full * model.move(stream, rows, width * size) if full else 0.0
+            sums[columns == count] = cycles + (model.move(stream, rows, over) if over else 0.0)
         return sums
 
     def _loads(self, operand: str) -> Steps:

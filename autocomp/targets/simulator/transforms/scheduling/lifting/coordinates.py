@@ -32,7 +32,8 @@ class Coordinates:
     """The coordinates of tiles along dimensions.
 
     `factors` and `stored` are tensors and bytes of the tiles' first elements, `result` the number of the stored tile
-    that each product adds to. Raises NotApplicable where tiles are not those of one grid.
+    that each product adds to. `halves` are the dimensions whose last tile is two of half the size. Raises
+    NotApplicable where tiles are not those of one grid.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Coordinates:
     ) -> None:
         self._tensors = tensors_of(commands)
         self.extents: dict[str, int] = {}
+        self.halves: set[str] = set()
         self._reduced: list[str] = []
         self._result, self.of_results = self._parallel(stored)
         self.of_products = {name: values[result] for name, values in self.of_results.items()}
@@ -63,12 +65,15 @@ class Coordinates:
         others = iter("npqlmo")
         subscripts: list[Subscript] = []
         columns: dict[str, Column] = {}
-        for dim, values in enumerate(indices(tensor, stored[1])):
+        for dim, given in enumerate(indices(tensor, stored[1])):
+            values = _of_whole_tiles(given, tensor.shape[dim])
             step = int(np.gcd.reduce(values))
             if not step and dim < last - 1:
                 subscripts.append(Subscript())
                 continue
             name = {last - 1: "i", last: "j"}.get(dim) or next(others)
+            if values is not given:
+                self.halves.add(name)
             columns[name] = values // max(1, step)
             self.extents[name] = int(columns[name].max()) + 1
             subscripts.append(Subscript(0, ((name, step),) if step else ()))
@@ -107,7 +112,8 @@ class Coordinates:
         """A tensor's tiles along coordinates; what does not follow from those that are known is a new one."""
         tensor = self._tensor(places)
         subscripts: list[Subscript] = []
-        for values in indices(tensor, places[1]):
+        for dim, given in enumerate(indices(tensor, places[1])):
+            values = _of_whole_tiles(given, tensor.shape[dim])
             try:
                 subscripts.append(fitted(values, known, extents, {}))
                 continue
@@ -137,6 +143,14 @@ class Coordinates:
         dims = [Dim(name, self.extents[name], False) for name in parallel]
         dims += [Dim(name, self.extents[name], True) for name in reduced]
         return Contraction(tuple(dims), row, column, reduced[-1], self._result, left, right, added, None)
+
+
+def _of_whole_tiles(values: Column, extent: int) -> Column:
+    """The places of tiles as if all had one size, where the last one is two of half the size; else as they are."""
+    places = np.unique(values)
+    sizes = np.diff(np.append(places, extent))
+    halves = len(sizes) > 2 and (sizes[:-2] == sizes[0]).all() and (2 * sizes[-2:] == sizes[0]).all()
+    return np.where(values == places[-1], values + sizes[-1], values) if halves else values
 
 
 def _check(coordinates: Mapping[str, Column], extents: Mapping[str, int]) -> None:

@@ -54,7 +54,8 @@ class Whole:
     """A contraction of tiles, and the commands that carry it out. Entries of `loads`, `brings` and `product` are
     products, and `of_products` holds their coordinates by dimension; entries of the others are results, with
     `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them. `rests`: what
-    the loads of an operand's short tiles leave as it was, and what follows reads."""
+    the loads of an operand's short tiles leave as it was, and what follows reads. `halves`: the dimensions whose last
+    tile is two of half the size."""
 
     computation: Contraction
     loads: Mapping[str, Role]
@@ -67,6 +68,7 @@ class Whole:
     of_results: Mapping[str, Column]
     touches: Touches
     rests: Mapping[str, Rest]
+    halves: frozenset[str]
 
 
 def whole_of(commands: Commands) -> Whole:
@@ -125,6 +127,7 @@ class _Follower:
             fit.of_results,
             self._t,
             {n: self._leaves_over(chain, Role(product.parts, {"": sides[n]})) for n, chain in named.items()},
+            frozenset(fit.halves),
         )
 
     # --- products

@@ -161,15 +161,18 @@ class Leaves:
         """Operands that come through a queue."""
         return ()
 
-    def suits(self, grid: Grid) -> bool:
-        """True if the machine can load tiles as a schedule wants them: lines need products that read rows one after
-        the other, of which none are left out."""
+    def refusal(self, grid: Grid) -> str:
+        """The reason why the machine cannot load tiles as a schedule wants them; empty if it can. Lines need products
+        that read rows one after the other, of which none are left out."""
+        if grid.schedule.halves:
+            return f"the last tile along {', '.join(sorted(grid.schedule.halves))} cannot be two halves"
         if not grid.schedule.lined:
-            return True
+            return ""
         row = grid.computation.row
         clipped = any(row in subscript.dims for subscript, _ in grid.computation.clipped)
         steps = dict(grid.overlapping.values()).get(row, 0)
-        return self.product.row_word("left") == "row" and steps == 1 and not clipped and self._most_rows > 1
+        held = self.product.row_word("left") == "row" and steps == 1 and not clipped and self._most_rows > 1
+        return "" if held else "products do not read what a line of an image has row after row"
 
     def largest(self, computation: Contraction) -> Mapping[str, int]:
         """The largest tiles that the machine multiplies, by dimension."""

@@ -16,6 +16,7 @@ from autocomp.targets.simulator.isa.derived.regions import writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_role
 from autocomp.targets.simulator.isa.timing import unit_number
 from autocomp.targets.simulator.transforms.analysis.requests import unit_settings
+from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Command,
@@ -37,19 +38,23 @@ _TURNED = {"rows": "cols", "cols": "rows"}
 _SIDES = {"row": ("left", -2), "column": ("right", -1)}  # the factor, and the dimension of the result's tensor
 
 
-def sized(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
-    """The contraction with rows and columns counted in elements, where tiles may have other sizes."""
+def sized(computation: Contraction, tasks: Tasks, halves: frozenset[str]) -> tuple[Contraction, Tasks]:
+    """The contraction with rows and columns counted in elements, where tiles may have other sizes. `halves`: the
+    dimensions whose last tile is two of half the size. Raises NotApplicable where tiles of these have one size."""
     for word in _SIDES:
-        sizes = _Sizing(computation, tasks, word).outcome()
+        sizes = _Sizing(computation, tasks, word, computation.tiled[word] in halves).outcome()
         computation, tasks = sizes or (computation, tasks)
+    if halves - tasks.sizes.keys():
+        raise NotApplicable("tiles have several sizes")
     return computation, tasks
 
 
 class _Sizing:
-    def __init__(self, computation: Contraction, tasks: Tasks, word: str) -> None:
+    def __init__(self, computation: Contraction, tasks: Tasks, word: str, halved: bool) -> None:
         self._c = computation
         self._t = tasks
         self._word = word
+        self._halved = halved
         self._dim = computation.tiled[word]
         self._side, self._place = _SIDES[word]
         tensor = computation.result.tensor
@@ -62,7 +67,7 @@ class _Sizing:
         self._dense = word == "column" or (full and last.shape[-1] == self._total and turned(tasks.loads[self._side]))
 
     def outcome(self) -> tuple[Contraction, Tasks] | None:
-        tiles = self._c.extents[self._dim]
+        tiles = self._c.extents[self._dim] - self._halved
         if self._step < 2 or -(-self._total // self._step) != tiles or not self._follows():
             return None
         place = self._in_factor()

@@ -220,7 +220,7 @@ class _Taker:
                 result = result * computation.extents[dim] + coordinates.get(dim, np.zeros_like(result))
             yield FIRST, _first_of_each(result, role.commands)
         for dim, values in coordinates.items():
-            yield dim, values == computation.extents[dim] - 1
+            yield dim, values >= computation.extents[dim] - (2 if dim in self.whole.halves else 1)
 
     def _rows(self, role: Role, parameter: m.Parameter, values: Column) -> Value:
         assert parameter.space is not None

@@ -253,6 +253,8 @@ class Tasks:
             follow = grid.along(operand, side, grid.block) if grid.computation.left.along(side) == wide.piece else 1
             return max(1, min(grid.schedule.width.get(operand, wide.request), wide.most, follow))
         tile = grid.schedule.tile
+        if wide.dim in grid.schedule.halves:
+            return 1
         size = tile.get(wide.dim, self.sizes[wide.dim].usual if wide.dim in self.sizes else 1)
         if wide.whole and grid.computation.extents[wide.whole] % tile.get(wide.whole, 1):
             return 1
@@ -332,16 +334,26 @@ class Tasks:
             places //= 2
         return places
 
-    def suits(self, grid: Grid) -> bool:
-        """True if no tile from a queue is used again once another one was, and lines are not held row by row."""
+    def refusal(self, grid: Grid) -> str:
+        """The reason why tiles cannot be as a schedule wants them; empty if they can. A tile from a queue is not used
+        again once another one was."""
         if grid.schedule.lined:
-            return False
+            return "products do not read what a line of an image has row after row"
+        whole = sorted(dim for dim in grid.schedule.halves if not self._halved(dim, grid))
+        if whole:
+            return f"the last tile along {', '.join(whole)} cannot be two halves"
         for operand in self.queued:
             dims = grid.dims(operand) | set(grid.stationary if operand == "right" else ())
             again = [d for d, tiles in grid.block.items() if d not in dims and tiles > 1]
             if again or grid.revisits(operand) or operand in grid.schedule.ahead:
-                return False
-        return True
+                return "an operand comes through a queue: each tile of it is used once, as it comes"
+        return ""
+
+    def _halved(self, dim: str, grid: Grid) -> bool:
+        """True if the last tile along a dimension can be two of half the size."""
+        known, size, extent = self.sizes.get(dim), grid.schedule.tile.get(dim, 1), grid.computation.extents.get(dim, 1)
+        pieced = grid.pieced and dim == grid.computation.row
+        return known is not None and not pieced and not size % 2 and not extent % size and not extent % known.usual
 
     @cached_property
     def flowing(self) -> frozenset[str]:

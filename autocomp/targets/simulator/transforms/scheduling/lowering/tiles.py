@@ -36,8 +36,9 @@ class Tiles:
     def _check(self) -> None:
         self._check_tiles()
         computation, schedule = self.computation, self.schedule
-        if schedule.lined and not self.leaves.suits(self.grid):
-            raise NotApplicable("products do not read what a line of an image has row after row")
+        refusal = self.leaves.refusal(self.grid)
+        if refusal:
+            raise NotApplicable(refusal)
         names = set(computation.extents)
         for given in (schedule.order, schedule.inner):
             if set(given) - names or len(set(given)) < len(given):
@@ -235,12 +236,17 @@ class Tiles:
 
     def _element(self, dim: str, inner: str, at: str) -> str:
         """The coordinate of a tile's first element."""
-        return f"{self._tile(dim, inner, at)} * {self.schedule.tile.get(dim, 1)}"
+        size, number = self.schedule.tile.get(dim, 1), self._tile(dim, inner, at)
+        if dim not in self.schedule.halves:
+            return f"{number} * {size}"
+        return f"({number} * {size} - ({number} == {self.grid.tiles[dim] - 1} ? {size // 2} : 0))"
 
     def _extent(self, dim: str, inner: str, at: str, tiles: str = "1") -> str:
         """Elements in some tiles of a dimension, from one on."""
         size, extent = self.schedule.tile.get(dim, 1), self.computation.extents[dim]
         whole = f"({tiles}) * {size}"
+        if dim in self.schedule.halves:
+            return f"({self._tile(dim, inner, at)} >= {self.grid.tiles[dim] - 2} ? {size // 2} : {size})"
         if extent % size == 0:
             return whole
         if tiles == "1":

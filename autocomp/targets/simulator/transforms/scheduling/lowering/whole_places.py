@@ -36,8 +36,6 @@ class WholePlaces(Nest):
         several = self.computation.pieced and self.schedule.tile.get(self.computation.row, 1) > 1
         if several and self.leaves.lines is None and dict(self.grid.shared.values()).get(self.computation.row, 1) > 1:
             raise NotApplicable("products take the rows of lines that follow one another")
-        if not self.leaves.suits(self.grid):
-            raise NotApplicable("an operand comes through a queue: each tile of it is used once, as it comes")
 
     # --- local memory
 
