@@ -13,6 +13,7 @@ from autocomp.data import read_bytes
 from autocomp.errors import ConfigError
 
 MOST_BYTES = 1 << 30  # of a model's file
+ANY = -1  # a size that some exporters write where any is right
 CONSTANTS_APART = 4  # the version from which constants need not be inputs: before it, nothing after them is inferred
 MOST_ELEMENTS = 1 << 48  # of a tensor
 Shape = tuple[int, ...]
@@ -78,7 +79,7 @@ def known_shapes(graph: Any) -> dict[str, Shape]:
     shapes: dict[str, Shape] = {i.name: tuple(i.dims) for i in graph.initializer}
     for info in (*graph.value_info, *graph.input, *graph.output):
         kind = info.type.tensor_type
-        if kind.HasField("shape") and all(d.HasField("dim_value") for d in kind.shape.dim):
+        if kind.HasField("shape") and all(d.HasField("dim_value") and d.dim_value != ANY for d in kind.shape.dim):
             shapes[info.name] = tuple(d.dim_value for d in kind.shape.dim)
     for name, shape in shapes.items():
         if any(size < 0 for size in shape) or math.prod(shape) > MOST_ELEMENTS:
