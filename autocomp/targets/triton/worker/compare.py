@@ -47,6 +47,17 @@ def difference(xp: Any, got: Array, expected: Expected, dtype: str, poison: floa
     return f"{count:,} of {total:,} elements are wrong{written}; {shown}"
 
 
+def wrong_share(xp: Any, got: Array, expected: Expected, dtype: str) -> float:
+    """The share of wrong elements."""
+    flat = [each.reshape(-1) for each in (got, expected.value, expected.tolerance)]
+    total, count = int(flat[0].shape[0]), 0
+    for start in range(0, total, PART):
+        results, value, tolerance = (each[start : start + PART] for each in flat)
+        own = xp.asarray(results, dtype=xp.float64)
+        count += int(wrongness(xp, own, Expected(value, tolerance), dtype).sum())
+    return count / max(total, 1)
+
+
 def wrongness(xp: Any, got: Array, expected: Expected, dtype: str) -> Array:
     """A truth value for each element: whether it is wrong."""
     value, tolerance = expected.value, expected.tolerance

@@ -20,9 +20,10 @@ from torch import Tensor
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.worker.cases import IN_PLACE_OF, Kind
+from autocomp.targets.triton.worker.compare import PART
+from autocomp.targets.triton.worker.estimate import Reference
 from autocomp.targets.triton.worker.memory import TYPES
-from autocomp.targets.triton.worker.noise import DRAWS, Noise, add_squares
-from autocomp.targets.triton.worker.trace import Rounded, document, traced
+from autocomp.targets.triton.worker.trace import document, traced
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.tensor import Expected, Operand, Operation
 from autocomp.workload.tensor.operation import Dims, OptionValues, Work
@@ -194,7 +195,11 @@ class CustomOperation(Operation):
 
     @cached_property
     def graph(self) -> torch.fx.GraphModule:
-        return traced(self.problem.run, [torch.empty(o.shape, dtype=TYPES[o.dtype], device="meta") for o in self.given])
+        return self.reference.graph([torch.empty(o.shape, dtype=TYPES[o.dtype], device="meta") for o in self.given])
+
+    @cached_property
+    def reference(self) -> Reference:
+        return Reference(self.problem.run, tuple(self.results), self.problem.parameters, self.tf32)
 
     @property
     def given(self) -> list[Operand]:
@@ -265,63 +270,40 @@ class CustomOperation(Operation):
     def expected(
         self, xp: Any, given: Mapping[str, Tensor], dims: Dims, dtype: str, options: OptionValues
     ) -> dict[str, Expected]:
-        """The results in float64. The error of a correct kernel is estimated by Monte Carlo arithmetic (Parker, 1997):
-        every operator's result is rounded at random, as float32 would, in several runs."""
-        tensors = [_own(operand, given[operand.name]) for operand in self.given]
+        """The results in float64. The inputs may be of their own types."""
+        return self.expected_of(given)
+
+    def expected_of(self, given: Mapping[str, Tensor], closer: bool = False) -> dict[str, Expected]:
+        """The results in float64; with `closer`, from more runs."""
+        inputs = {operand.name: given[operand.name] for operand in self.given}
         with torch.no_grad():
             try:
-                graph = self.graph
+                self.graph  # noqa: B018
             except ConfigError:
                 if not self.tolerance:
                     raise
-                return self._stated(self._outputs(self.problem.run(*tensors)))
-            device = tensors[0].device
-            kept: dict[str, tuple[Tensor, Tensor]] = {}
-            exact = self._outputs(Rounded(graph, device, None, kept).run(*tensors))
-            deviations = [torch.zeros_like(value, dtype=torch.float32) for value in exact]
-            generator = torch.Generator(device).manual_seed(1)
-            at_once = 2 if self.tf32 else 1  # draws that move operands in opposite directions
-            for first in range(0, DRAWS, at_once):
-                noises = [Noise(generator, draw, self.tf32) for draw in range(first, first + at_once)]
-                runs = [self._outputs(Rounded(graph, device, noise, kept).run(*tensors)) for noise in noises]
-                for place, value in enumerate(exact):
-                    add_squares(deviations[place], value, [run[place] for run in runs])
-                del runs
-        results = {}
-        for operand, value, squared in zip(self.results, exact, deviations, strict=True):
-            results[operand.name] = Expected(value, self._tolerance(operand, value, squared))
-        return results
+                return self._stated(self.reference.values(list(inputs.values())))
+            results = zip(self.results, self.reference.estimates(inputs, closer), strict=True)
+            return {o.name: Expected(value, self._tolerance(o, value, squared)) for o, (value, squared) in results}
 
     def _tolerance(self, operand: Operand, value: Tensor, squared: Tensor) -> Tensor:
-        """In float32, and in place: a benchmark's tensors may fill a good part of the device."""
+        """In float32, part by part and in place: a benchmark's tensors may fill a good part of the device."""
         if not data_type(operand.dtype).is_float:
             return torch.zeros_like(value, dtype=torch.float32)
-        size = value.to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
-        least = float(squared.mean(dtype=torch.float64)) + (ACCUMULATOR * float(size.norm())) ** 2 / size.numel()
-        bound = total(size, squared.add_(least).sqrt_(), operand.dtype)
-        told = self.tolerance
-        return torch.maximum(bound, _stated(told, size)) if told else bound
+        values, bound = value.view(-1).split(PART), squared.view(-1).split(PART)
+        sizes = (one.to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0) for one in values)
+        norm = math.hypot(*(float(size.norm()) for size in sizes))
+        least = float(squared.mean(dtype=torch.float64)) + (ACCUMULATOR * norm) ** 2 / value.numel()
+        for one, own in zip(values, bound, strict=True):
+            size = one.to(torch.float32).nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)
+            own.copy_(total(size, own.add_(least).sqrt_(), operand.dtype))
+            if self.tolerance:
+                torch.maximum(own, _stated(self.tolerance, size), out=own)
+        return squared
 
     def _stated(self, values: Sequence[Tensor]) -> dict[str, Expected]:
         results = zip(self.results, values, strict=True)
         return {operand.name: Expected(value, _stated(self.tolerance, value)) for operand, value in results}
-
-    def _outputs(self, returned: Any) -> list[Tensor]:
-        values = list(returned.values()) if isinstance(returned, Mapping) else returned
-        values = list(values) if isinstance(values, (tuple, list)) else [values]
-        for operand, value in zip(self.results, values, strict=False):
-            if tuple(value.shape or (1,)) != operand.shape:
-                raise ConfigError(
-                    f"the reference's result {operand.name!r} has shape {tuple(value.shape)}, expected {operand.shape}"
-                )
-        if len(values) != len(self.results):
-            raise ConfigError(f"the reference gives {len(values)} results, expected {len(self.results)}")
-        return [value.to(torch.float64).reshape(o.shape) for o, value in zip(self.results, values, strict=True)]
-
-
-def _own(operand: Operand, values: Tensor) -> Tensor:
-    """Values in float64, but those of integers in their own type: the reference may shift or divide them."""
-    return values if data_type(operand.dtype).is_float else values.to(TYPES[operand.dtype])
 
 
 def _stated(tolerance: Mapping[str, float], value: Tensor) -> Tensor:

@@ -72,7 +72,7 @@ class Arena:
         buffer, handle = self._bytes(total)
         buffer.fill_(PATTERN)
         document = {**handle, "shape": list(shape), "dtype": dtype}
-        return SharedTensor(_inside(buffer, shape, kind), buffer, document)
+        return SharedTensor(inside(buffer, shape, kind), buffer, document)
 
     def _bytes(self, size: int) -> tuple[torch.Tensor, dict[str, Any]]:
         if self._pool is None:
@@ -91,10 +91,11 @@ def attach(handle: dict[str, Any]) -> torch.Tensor:
         buffer = torch.from_file(handle["file"], shared=True, size=handle["size"], dtype=torch.uint8)
     else:
         buffer = open_shared(handle)
-    return _inside(buffer, handle["shape"], TYPES[handle["dtype"]])
+    return inside(buffer, handle["shape"], TYPES[handle["dtype"]])
 
 
-def _inside(buffer: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+def inside(buffer: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """The tensor between the guards of a buffer."""
     size = torch.empty((), dtype=dtype).element_size()
     for extent in shape:
         size *= extent

@@ -381,6 +381,10 @@ class _Judgement:
         log, positions = self._log, self._positions
         assert log is not None
         assert positions is not None
+        for drawn in self._timed[: min(runs, len(self._timed))]:
+            fault = drawn.fault()
+            if fault:
+                raise Failed(f"after the timed runs: {fault}")
         name, dtype = self._timed[0].outputs[0]
         for run in range(runs):
             expected = self._timed[run % len(self._timed)].expected[name]
@@ -390,10 +394,6 @@ class _Judgement:
             message = difference(torch, log.tensor[run], sampled, dtype, float("nan"))
             if message:
                 raise Failed(f"timed run {run + 1}: {name}: {message}")
-        for drawn in self._timed[: min(runs, len(self._timed))]:
-            fault = drawn.fault()
-            if fault:
-                raise Failed(f"after the timed runs: {fault}")
 
 
 START = 60.0  # seconds to open shared memory, which makes the device's context
