@@ -21,7 +21,8 @@ from autocomp.targets.triton.connection import pool_of  # noqa: E402
 from autocomp.targets.triton.evaluator import task_of  # noqa: E402
 from autocomp.targets.triton.start.traced import operands, parts  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
-from autocomp.targets.triton.worker.custom import custom_operation  # noqa: E402
+from autocomp.targets.triton.worker import parts as parts_of_batches  # noqa: E402
+from autocomp.targets.triton.worker.custom import CustomOperation, custom_operation, describe  # noqa: E402
 from autocomp.targets.triton.worker.trace import Rounded, traced  # noqa: E402
 from autocomp.workload import Workload  # noqa: E402
 from tests.targets.triton.problems import MODULES, module_text  # noqa: E402
@@ -162,6 +163,66 @@ def test_roundings_of_operands_that_results_share_stay_in_their_mean(checkout: P
 
     assert missed(1 << 13) == 0
     assert missed(1 << 16) > 0
+
+
+BATCH = """
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Conv1d(8, 16, 3)
+
+    def forward(self, x):
+        x = self.c(x)
+        RESULT
+
+
+def get_inputs():
+    return [torch.rand(18, 8, 24)]
+"""
+
+
+def operation_of(result: str) -> CustomOperation:
+    text = BATCH.replace("RESULT", result)
+    return custom_operation(json.dumps({**describe(text, "Model"), "reference": text, "name": "Model"}))
+
+
+def test_the_bound_reaches_past_where_a_function_bends() -> None:
+    """As far as roundings may: results just in front of the bend may be past it."""
+    plain, bent = operation_of("return x"), operation_of("return torch.nn.functional.relu_(x)")
+    given = plain.draw("random", 1, "cpu")
+    assert given is not None
+    whole, cut = plain.expected_of(given)["out"], bent.expected_of(given)["out"]
+    own = 0.7 * whole.tolerance  # the rest is the mean over all elements
+    near = (whole.value < 0) & (whole.value > -own)
+    assert int(near.sum()) > 5
+    assert bool((cut.tolerance >= own + whole.value)[near].all())
+
+
+@pytest.mark.parametrize(
+    ("result", "apart"),
+    [
+        ("return torch.tanh(x).mean((1, 2))", True),
+        ("return x.softmax(0)", False),
+        ("return x.flip(0)", False),
+        ("return nn.functional.batch_norm(x, None, None, training=True)", False),
+        ("return x.sum(0)", False),
+    ],
+)
+def test_a_batch_is_evaluated_in_parts_where_rows_are_apart(
+    monkeypatch: pytest.MonkeyPatch, result: str, apart: bool
+) -> None:
+    operation = operation_of(result)
+    given = operation.draw("random", 1, "cpu")
+    assert given is not None
+    whole = operation.expected_of(given)["out"].value
+    monkeypatch.setattr(parts_of_batches, "PART_BYTES", 4000)
+    in_parts = operation.expected_of(given)["out"].value
+    assert torch.allclose(in_parts, whole, rtol=1e-12, atol=0.0)
+    assert (len(operation.reference.graphs) > 1) == apart
 
 
 def test_a_kernel_that_leaves_out_a_parameter_is_refused(interpreter: TritonTarget, checkout: Path) -> None:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.func import functionalize
 from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -32,7 +33,7 @@ def traced(function: Callable[..., Any], tensors: Sequence[Tensor]) -> GraphModu
     try:
         with FakeTensorMode(allow_non_fake_inputs=True), sdpa_kernel(SDPBackend.MATH), torch.no_grad():
             examples = [_example(tensor) for tensor in tensors]
-            return make_fx(function, decomposition_table=_decompositions())(*examples)
+            return make_fx(functionalize(function), decomposition_table=_decompositions())(*examples)
     except Exception as error:
         raise ConfigError(f"the reference cannot be traced: {type(error).__name__}: {str(error)[:300]}") from None
 
