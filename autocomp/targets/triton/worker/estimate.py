@@ -97,7 +97,7 @@ class Reference:
 
 
 def listed(returned: Any) -> list[Tensor]:
-    """What a reference returned, as a list of tensors."""
+    """The tensors that a reference returned, as a list."""
     values = list(returned.values()) if isinstance(returned, Mapping) else returned
     return list(values) if isinstance(values, (tuple, list)) else [values]
 
