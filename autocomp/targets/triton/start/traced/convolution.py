@@ -26,7 +26,7 @@ ROUNDED_TO_EVEN = """
 def rounded_to_even(x):
     bits = x.to(tl.int32, bitcast=True)
     return ((bits + 4095 + ((bits >> 13) & 1)) & -8192).to(tl.float32, bitcast=True)
-"""  # as the library does for transposed convolutions: numbers in the middle, of random ones 1 in 8,192, go elsewhere
+"""  # as it does for transposed and pointwise ones: numbers in the middle, of random ones 1 in 8,192, go elsewhere
 CELLS, CHANNELS = 4096, 64  # elements of a tile of the copied input, and its columns at most
 SHALLOW = 16  # columns of a tap up to which a step is half as deep
 
@@ -45,12 +45,18 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Convolution:
-    """The three kernels of a convolution. With `tf32`, operands are rounded to that as they are copied."""
+    """The three kernels of a convolution. With `tf32`, operands are rounded to that as they are copied, where the
+    library does so."""
 
     graph: Graph
     node: Node
     stored: Mapping[str, str]
     tf32: bool = False
+
+    @property
+    def rounds(self) -> bool:
+        """True where operands are rounded: the library leaves those of several groups as they are."""
+        return self.tf32 and int(self.node.args[8]) == 1
 
     @property
     def grid(self) -> Grid:
@@ -154,17 +160,21 @@ class Convolution:
         value = scope.value(source.name, place, "0.0", mask)
         if not is_stored(self.graph, source, self.stored):
             value = scope.name("kept", f"tl.where({mask}, {value}, 0.0)")
-        return f"{self._rounding[0]}({value})" if self.tf32 else value
+        return f"{self._rounding[0]}({value})" if self.rounds else value
 
     @property
     def functions(self) -> set[str]:
         """The texts of functions that the kernels call."""
-        return {self._rounding[1]} if self.tf32 else set()
+        return {self._rounding[1]} if self.rounds else set()
 
     @property
     def _rounding(self) -> tuple[str, str]:
-        transposed = Reach.of(self.graph, self.node).transposed
-        return ("rounded_to_even", ROUNDED_TO_EVEN) if transposed else ("rounded", ROUNDED)
+        pointwise = math.prod(self.graph[self.node.args[1]].shape[2:]) == 1
+        return ("rounded_to_even", ROUNDED_TO_EVEN) if self._transposed or pointwise else ("rounded", ROUNDED)
+
+    @property
+    def _transposed(self) -> bool:
+        return Reach.of(self.graph, self.node).transposed
 
     # --- the products --------------------------------------------------------------------------------------------
 
@@ -196,7 +206,7 @@ class Products:
         self.result = (picture, symbol("group", grid.groups).times(grid.filters) + columns, *spots)
         self.scope = Scope(graph, convolution.stored, {}, " & ".join(conditions))
         self._wide = node.elements >= LONGEST
-        precision = "tf32" if convolution.tf32 else "ieee"
+        precision = "tf32" if convolution.rounds else "ieee"
         self.lines = [*self._places(), *self._loop(precision)]
         self.scope.held[node.name] = ("tile", self.result)
         bias = node.args[2]
