@@ -226,6 +226,15 @@ def test_the_kernel_generated_beside_a_users_is_written_anew_as_a_starting_kerne
     assert planned(generated, 1).plans[0].transformation == "schedule"
 
 
+def test_a_start_is_not_written_anew_where_its_commands_one_by_one_measure_less() -> None:
+    workload = load("mlp")
+    judge = SimulatorEvaluator(isa.load(workload.accelerator), workload)
+    text, options = starting_kernel(workload, judge.accelerator), menu_file.load(["linear_algebra", "general"])
+    found = judge.evaluate(text, stages=("check", "smoke"))
+    given = Context(SimulatorTarget(judge.accelerator), workload, text, found, [], options, Random(0))
+    assert planned(given, 1).plans[0].transformation == "command_by_command"
+
+
 def test_options_on_single_commands_come_together_and_then_each_when_those_before_it_are_done() -> None:
     workload = load("tinympc_control")
     accelerator = isa.load(workload.accelerator)

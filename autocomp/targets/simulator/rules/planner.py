@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, isclose, prod
 from typing import Protocol, cast
 
@@ -144,12 +144,28 @@ def _scored(context: Context, facts: Facts, profile: Profile, first: frozenset[s
         for proposal in candidates_of(item, facts):
             gain = min(most, max(0.0, _saved(context, proposal)))
             chance = 1.0 + _CHANCE * (2.0 * context.random.random() - 1.0)
-            score = (0.3 * weight + gain) * chance
-            if item.anew and not _changes(context):
-                score += _ANEW
-            proposals.append(_Scored(score, gain, option, item.name, proposal))
+            proposals.append(_Scored((0.3 * weight + gain) * chance, gain, option, item.name, proposal))
         scored.append(proposals)
-    return scored
+    return scored if _changes(context) else _anew_first(scored)
+
+
+def _anew_first(scored: list[deque[_Scored]]) -> list[deque[_Scored]]:
+    """The proposals with a higher score for those that write the starting kernel anew, unless one of the others has
+    been run and was faster than all of them."""
+    seen = max(
+        (one.gain for own in scored for one in own if one.proposal.result is not None and not _is_anew(one)),
+        default=0.0,
+    )
+    return [
+        deque(replace(one, score=one.score + _ANEW) for one in own)
+        if any(_is_anew(one) and one.gain >= seen for one in own)
+        else own
+        for own in scored
+    ]
+
+
+def _is_anew(scored: _Scored) -> bool:
+    return transformation(scored.name).anew
 
 
 def _may_begin_anew(context: Context) -> bool:
