@@ -14,6 +14,7 @@ from autocomp.targets.rewriting import replay
 from autocomp.workload import Workload
 
 NAIVE = "naive"
+PRECEDENTS = 3  # schedules whose plans are tried, nearest first
 
 Choose = Callable[[Workload, Target], tuple[str, str]]
 
@@ -29,21 +30,20 @@ def known_kernel(workload: Workload, target: Target) -> tuple[str, str]:
 
 def adapted_kernel(workload: Workload, target: Target) -> tuple[str, str]:
     """As `known_kernel`, but before the naive kernel the fastest of what the plans of the nearest schedule make of it
-    here, where that is right and faster. Corrupt schedules are warned of."""
+    here, where that is right and faster; else of the next nearest, up to `PRECEDENTS`. Corrupt schedules are warned
+    of."""
     start, source = known_kernel(workload, target)
     if source != NAIVE:
         return start, source
-    near = precedents_for(workload, target, 1, _warn)
-    evaluator = target.evaluator(workload)
-    made = [(start, NAIVE)]
-    made += [(step.kernel, f"as {step.record}") for step in replay(target, near, start, workload).steps]
-    screened = [(evaluator.evaluate(text, SCREEN), text, source) for text, source in made]
-    rank = target.objective.rank
-    ranked = sorted((rank(e.value), n) for n, (e, _, _) in enumerate(screened) if e.correct and e.value is not None)
-    for _, number in ranked:
-        _, text, source = screened[number]
-        if source == NAIVE or evaluator.evaluate(text).correct:
-            return text, source
+    evaluator, rank = target.evaluator(workload), target.objective.rank
+    naive = evaluator.evaluate(start, SCREEN).value
+    for near in precedents_for(workload, target, PRECEDENTS, _warn):
+        steps = replay(target, [near], start, workload).steps
+        made = [evaluator.evaluate(step.kernel, SCREEN) for step in steps]
+        right = [(rank(e.value), n) for n, e in enumerate(made) if e.correct and e.value is not None]
+        for number in (n for value, n in sorted(right) if naive is None or value < rank(naive)):
+            if evaluator.evaluate(steps[number].kernel).correct:
+                return steps[number].kernel, f"as {steps[number].record}"
     return start, NAIVE
 
 

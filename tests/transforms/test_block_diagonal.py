@@ -133,6 +133,13 @@ def test_groups_that_are_left_over_are_a_part_of_their_own_that_is_scheduled() -
     assert 20 * cycles(workload, scheduled) < cycles(workload, naive(workload))
 
 
+def test_groups_that_are_left_over_are_loaded_as_configured_when_the_others_are_scheduled_otherwise() -> None:
+    tiles = {"tile": {"i": 4}}  # the rest still loads up to 8 rows at a time
+    workload = depthwise(channels=35, size=8)
+    scheduled = apply(naive(workload), ("schedule", {"diagonal": TOGETHER[1], "part": 1, **tiles}))
+    assert cycles(workload, scheduled) < cycles(workload, naive(workload))
+
+
 @pytest.mark.parametrize("count", [1, 17])
 def test_a_number_of_groups_that_does_not_fit_is_refused(count: int) -> None:
     with pytest.raises(NotApplicable, match=f"'groups' must be 2 to 16, and is {count}"):

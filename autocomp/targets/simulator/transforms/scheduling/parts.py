@@ -17,13 +17,15 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import call_of, fresh,
 @dataclass(frozen=True)
 class Part:
     """Statements of a kernel, those before and those after. `alone` is the kernel that they are by themselves: with the
-    same arrays, configured as the statements before leave the machine."""
+    same arrays, configured as the statements before leave the machine. `left` configures it as the part leaves it, for
+    statements after that do not do so themselves."""
 
     kernel: ast.Kernel
     before: Statements
     statements: Statements
     after: Statements
     alone: ast.Kernel
+    left: Statements = ()
 
     @property
     def heading(self) -> str:
@@ -43,7 +45,8 @@ class Part:
         changed = renamed(ast.Block(statements), {old: name for old, name in new.items() if old != name})
         functions = self.kernel.functions if self.before or self.after else self.kernel.functions[-1:]
         kernel = ast.Kernel(functions, self.kernel.globals, constants=self.kernel.constants)
-        return with_body(kernel, ast.Block((*self.before, *kept, *with_heading(changed.statements, text), *self.after)))
+        own_statements = with_heading(changed.statements, text)
+        return with_body(kernel, ast.Block((*self.before, *kept, *own_statements, *self.left, *self.after)))
 
     @property
     def _head(self) -> int:
@@ -84,11 +87,23 @@ def _part(facts: Facts, first: int, last: int) -> Part:
     statements = facts.given.entry.body.statements
     before, own, after = statements[:first], statements[first:last], statements[last:]
     body = ast.Block((*_lasting(facts, before), *own))
-    return Part(facts.given, before, own, after, without_headings(with_body(facts.given, body)))
+    alone = without_headings(with_body(facts.given, body))
+    return Part(facts.given, before, own, after, alone, tuple(_relied_on(facts, statements[:last], after)))
 
 
 def _lasting(facts: Facts, before: Statements) -> Iterator[ast.Statement]:
     """The declarations and configurations among statements."""
     for statement in before:
-        if isinstance(statement, ast.Declaration) or facts.kinds(statement) == {"configuration"}:
+        if isinstance(statement, ast.Declaration) or _configures(facts, statement):
             yield statement
+
+
+def _relied_on(facts: Facts, before: Statements, after: Statements) -> Iterator[ast.Statement]:
+    """The configurations that statements rely on which do not begin with their own."""
+    first = next((statement for statement in after if facts.kinds(statement)), None)
+    if first is not None and not _configures(facts, first):
+        yield from (statement for statement in before if _configures(facts, statement))
+
+
+def _configures(facts: Facts, statement: ast.Statement) -> bool:
+    return facts.kinds(statement) == {"configuration"}
