@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import merge
 from itertools import product
 
 from autocomp.remember import remembered
@@ -52,13 +53,37 @@ class Access:
 
     def meets(self, other: Access) -> bool:
         """True if both touch some element in common."""
-        if self.memory != other.memory:
+        if self.memory != other.memory or not (self.spans and other.spans):
             return False
-        return any(a[0] == b[0] and a[1] < b[2] and b[1] < a[2] for a, b in product(self.spans, other.spans))
+        mine, theirs = _in_order(self), _in_order(other)
+        if mine.end <= theirs.spans[0][:2] or theirs.end <= mine.spans[0][:2]:
+            return False
+        ends = [(-1, 0), (-1, 0)]  # the last ones so far, of either
+        for (row, first, end), whose in merge(mine.owned(0), theirs.owned(1)):
+            if ends[1 - whose] > (row, first):
+                return True
+            ends[whose] = max(ends[whose], (row, end))
+        return False
 
     def cells(self) -> frozenset[tuple[int, int]]:
         """Rows and columns; 0 and bytes."""
         return frozenset((row, column) for row, first, end in self.spans for column in range(first, end))
+
+
+@dataclass(frozen=True)
+class _InOrder:
+    """Spans by where they begin, and where the last of them ends."""
+
+    spans: tuple[Span, ...]
+    end: tuple[int, int]
+
+    def owned(self, whose: int) -> Iterator[tuple[Span, int]]:
+        return ((span, whose) for span in self.spans)
+
+
+@remembered
+def _in_order(access: Access) -> _InOrder:
+    return _InOrder(tuple(sorted(access.spans)), max((row, end) for row, _, end in access.spans))
 
 
 @dataclass(frozen=True)
