@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep
 
@@ -118,17 +121,26 @@ class Liveness:
 
     def __post_init__(self) -> None:
         self._parameters = {f"&{parameter.name}" for parameter in self.program.facts.given.entry.parameters}
-        self._read: dict[tuple[str, int, int], bool] = {}
+        self._lines: dict[tuple[str, int], npt.NDArray[np.bool_]] = {}  # by column, as far as they were looked at
 
     def is_read(self, memory: str, line: int, column: int) -> bool:
         """True if a cell is read before it is overwritten."""
-        return self._read.get((memory, line, column), memory in self._parameters)
+        return bool(self._cells(memory, line, column, column + 1)[0])
 
     def needs(self, step: ProgramStep) -> bool:
         """True if something reads what the step writes, or it writes nothing."""
-        return not step.writes or any(self.is_read(a.memory, *cell) for a in step.writes for cell in a.cells())
+        return not step.writes or any(self._cells(a.memory, *span).any() for a in step.writes for span in a.spans)
 
     def before(self, step: ProgramStep) -> None:
         """Goes back over a step."""
-        self._read.update({(a.memory, *cell): False for a in step.writes if not a.adds for cell in a.cells()})
-        self._read.update({(a.memory, *cell): True for a in step.reads for cell in a.cells()})
+        for access in (*(a for a in step.writes if not a.adds), *step.reads):
+            for span in access.spans:
+                self._cells(access.memory, *span)[:] = not access.write
+
+    def _cells(self, memory: str, line: int, first: int, end: int) -> npt.NDArray[np.bool_]:
+        """A view of cells of a line: True for those that will be read."""
+        known = self._lines.get((memory, line), np.empty(0, np.bool_))
+        if len(known) < end:
+            more = np.full(max(end, 2 * len(known)) - len(known), memory in self._parameters)
+            known = self._lines[memory, line] = np.concatenate((known, more))
+        return known[first:end]
