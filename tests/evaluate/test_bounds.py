@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from autocomp import workload as workloads
 from autocomp.data import data_dir
@@ -16,6 +19,7 @@ from autocomp.targets.registry import load_target
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator, bound
 from autocomp.targets.simulator.evaluate.chain import chain
+from autocomp.targets.simulator.evaluate.dependence import Lines, lines_of
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload import parse
 
@@ -70,13 +74,14 @@ def test_sums_need_as_many_products_as_their_depth_takes(name: str, depth: int, 
 
 
 def test_acknowledgements_of_stores_come_between_the_data_of_loads() -> None:
-    """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests. The last ones may be acknowledged between
-    the last data and the end: in the time of the ends but for the 70 cycles before the first data."""
+    """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests. 64 of these may be under way when the last
+    data come, and those that leave before the first result of these data are acknowledged later too."""
     small = isa.load("tpu_v1", {"DIM": 64, "UB_KB": 256, "ACC_KB": 256, "BUS": 64})
     workload = parse("operation: gemm\naccelerator: tpu_v1\ndims: {I: 256, J: 256, K: 256}\n", Path("even.yaml"))
     least, links = bound(workload, small), chain(small)
-    memory = max(2 * 256 * 256 / 64 + 256 - (links.ends - 70), 2 * 256 * 256 / 64 + links.product)
-    assert least.parts == {"compute": 4096 + 130, "memory": memory - 1, "ends": links.ends}
+    later = 64 + (links.product + links.ends - 2 * 70) * 64 / 256
+    memory = math.ceil(2 * 256 * 256 / 64 + 256 - later) + links.product
+    assert least.parts == {"compute": 4096 + links.entered + links.result, "memory": memory - 1, "ends": links.ends}
     measured = SimulatorEvaluator(small, workload).evaluate(starting_kernel(workload, small))
     assert measured.value is not None
     assert least.value <= measured.value
@@ -95,3 +100,43 @@ def test_each_channel_has_a_way_back_for_data_and_acknowledgements(channels: int
         "memory": math.ceil((2048 + 128) / channels) - (ends - 12) - 1,
         "ends": ends,
     }
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5), st.integers(1, 3), st.floats(0, 1))
+def test_no_order_of_loads_completes_more_results(
+    left: int, right: int, left_bytes: int, right_bytes: int, groups: int, part: float
+) -> None:
+    lines = Lines(left, left_bytes, right, right_bytes, groups)
+    loaded = part * groups * (left * left_bytes + right * right_bytes)
+    tables = [(a * left_bytes + b * right_bytes, a * b) for a in range(left + 1) for b in range(right + 1)]
+    chosen = itertools.combinations_with_replacement(tables, groups)
+    assert lines.complete(loaded) + 1e-9 >= max(
+        sum(results for _, results in each) for each in chosen if sum(size for size, _ in each) <= loaded
+    )
+
+
+def test_results_leave_after_all_that_they_are_sums_of() -> None:
+    """As many lines of either operand are best, and then all of the shorter one."""
+    workload = parse("operation: gemm\naccelerator: tiny\ndims: {I: 64, J: 32, K: 8}\n", Path("wide.yaml"))
+    lines = lines_of(workload)
+    assert lines == Lines(64, 8, 32, 8)
+    assert lines.complete(2 * 16 * 8) == 16 * 16
+    assert lines.complete((48 + 32) * 8) == 48 * 32
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.tuples(*(st.integers(1, 40),) * 3),
+    st.fixed_dictionaries({"BUS": st.sampled_from([4, 16, 48]), "MEM_LATENCY": st.integers(1, 90)}),
+)
+def test_results_that_leave_through_a_further_unit_never_beat_the_bound(
+    dims: tuple[int, int, int], parameters: dict[str, int | float]
+) -> None:
+    machine = isa.load("tpu_v1", {"DIM": 8, "UB_KB": 64, "ACC_KB": 64, **parameters})
+    sizes = ", ".join(f"{name}: {extent}" for name, extent in zip("IJK", dims, strict=True))
+    text = f"operation: gemm\naccelerator: tpu_v1\nscale: 0.01\ndims: {{{sizes}}}\n"
+    workload = parse(text, Path("small.yaml"))
+    measured = SimulatorEvaluator(machine, workload).evaluate(starting_kernel(workload, machine))
+    assert measured.value is not None
+    assert bound(workload, machine).value <= measured.value

@@ -40,8 +40,22 @@ accelerator mover {
   }
 }
 """
+# Sums leave through a unit and a memory of their own.
+PASS = """
+  memory outs { rows: 16; row: i8[16]; ports: separate; }
+  address out { field row = 3..0; memory outs; }
+  unit pass { kind: serial; entries: 8; queue: 8; start: START; }
+  instruction pass(to: out, from: total) on pass {
+    semantics { for c < 16: outs[to.row][c] = saturate<i8>(sums[from.row][c]); }
+    timing { busy: STEPS; latency: WAY; }
+  }
+  instruction store_out(to: dram*, from: out) on store { semantics { for c < 16: to.i8[c] = outs[from.row][c]; } }
+}
+"""
+PASSED = TEXT[: TEXT.index("  instruction store_sums")] + PASS
 COPY = "load(0, &A[0][0]); store(&B[0][0], 0);"
 PRODUCT = "load(0, &A[0][0]); multiply(0, 0, 0); store_sums(&B[0][0], 0);"
+PASSED_ON = "load(0, &A[0][0]); multiply(0, 0, 0); pass(0, 0); store_out(&B[0][0], 0);"
 # Two configurations come before the moves of these.
 STREAMED = "config_ld(64, 1.0, 0); config_st(64); mvin(&A[0][0], 0, 1, 1); mvout(&B[0][0], 0, 1, 1);"
 MOVED = "config_ld(64, 0); config_st(64, 0, 1.0); mvin(&A[0][0], 0x80000000, 1, 1); mvout(&B[0][0], 0x80000000, 1, 1);"
@@ -65,6 +79,8 @@ def test_the_chain_is_as_long_as_the_simulator_takes(parameters: dict[str, int])
     links = chain(machine)
     assert links.ends == cycles(machine, COPY)
     assert links.ends + links.product == cycles(machine, PRODUCT)
+    further = isa.parse(PASSED, overrides=parameters)
+    assert chain(further).ends + chain(further).product == cycles(further, PASSED_ON)
 
 
 @pytest.mark.parametrize("latency", [1, 40])

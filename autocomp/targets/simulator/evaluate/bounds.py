@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from autocomp.remember import remember, remembered
 from autocomp.targets.evaluation import Bound
 from autocomp.targets.simulator.evaluate.chain import Chain, chain
+from autocomp.targets.simulator.evaluate.dependence import Lines, lines_of
 from autocomp.targets.simulator.isa.derived.analysis import Kind
 from autocomp.targets.simulator.isa.derived.contractions import contractions, peak
 from autocomp.targets.simulator.isa.derived.depths import least_cycles, steps_of_sums
@@ -22,6 +23,7 @@ from autocomp.workload import Workload
 from autocomp.workload.convolution import convolution
 
 _ROUNDING = 1e-9  # relative error of sums of cycles, at most
+_PARTS = 64  # moments between the first operand and the last that are looked at
 HOST_RATE = 8  # multiply-accumulates and bytes a cycle that no host exceeds: a word of 64 bits of int8
 
 
@@ -125,7 +127,35 @@ def _memory(workload: Workload, accelerator: Accelerator, links: Chain, beside: 
         reasons.append(f"a product takes {product} cycles between the two")
     # Biases need no product: they may come after all that is multiplied.
     biases = sum(tensor.bytes for tensor in workload.inputs if tensor.name == "bias")
-    return max(filled, answers, fill.cycles(into - biases) + product, drained + product) - 1
+    lines = lines_of(workload)
+    last = max(fill.cycles(into - biases), drained) + product
+    if lines is not None and product and (turn := _in_turn(accelerator, lines, links, into - biases, out)) > last:
+        last = turn
+        reasons.append(f"each result leaves after all that it is a sum of has come in, for {last} cycles")
+    return max(filled, answers, last) - 1
+
+
+def _in_turn(accelerator: Accelerator, lines: Lines, links: Chain, into: float, out: float) -> int:
+    """Cycles from the first operand to the last result, as no order of loads completes more than `lines.complete`.
+
+    When a part of the operands has come, all other results still need a product and the way out. Of the results before,
+    those that have left by then were acknowledged between the operands, but for those under way. To keep one back
+    takes as much time later, or more.
+    """
+    fill, drain = _ways(accelerator)
+    answers = _acknowledged(accelerator)
+    each = out / lines.results
+    after = links.product + links.ends - 2 * shortest_latency(accelerator)  # from an operand to the first results of it
+    most = 0.0
+    for part in range(_PARTS + 1):
+        loaded = into * part / _PARTS
+        complete = min(out, each * lines.complete(loaded * (1 - _ROUNDING)))
+        came = max(1, fill.cycles(loaded))
+        if answers is not None:
+            left = complete - answers.open - drain.rate * after
+            came = max(came, math.ceil((loaded / answers.beat + max(0.0, left) / answers.request) / answers.ways))
+        most = max(most, came + links.product + max(1, drain.cycles(out - complete)) - 1)
+    return math.ceil(most)
 
 
 def _besides(workload: Workload, accelerator: Accelerator) -> int:
@@ -185,22 +215,42 @@ def _ways(accelerator: Accelerator) -> tuple[_Way, _Way]:
     return way("load"), way("store")
 
 
-def _answers(accelerator: Accelerator, into: float, out: float, after: int) -> int:
-    """Cycles of the ways back from memory, one a channel: a beat of data each, or the acknowledgement of a request to
-    store. Those that may come in the `after` cycles between the last data and the end are left out. 0 for units that
-    move data in other ways."""
+@dataclass(frozen=True)
+class _Answers:
+    """Ways back from memory, one a channel. In a cycle a beat of data comes, or the acknowledgement of a store.
+    `beat` is in bytes, as are the largest `request` and all requests that may be `open`."""
+
+    ways: int
+    beat: float
+    request: int
+    open: int
+
+
+@remembered
+def _acknowledged(accelerator: Accelerator) -> _Answers | None:
+    """The ways back that data and acknowledgements share; None for units that move data in other ways."""
     units = {unit.name: unit.settings for unit in accelerator.units}
     loading = [units.get(unit or "", {}) for unit in _moving(accelerator, "load")]
     storing = [units.get(unit or "", {}) for unit in _moving(accelerator, "store")]
     plain = all(unit.get("kind") in TRANSFERS and not unit.get("instant") for unit in (*loading, *storing))
-    if not plain or not loading or not storing or len(accelerator.drams) > 1:
-        return 0
     width = channel_width(accelerator.dram)
-    beat = max(size / -(-size // width) for unit in loading for size in _requests(unit)) if width else math.inf
-    requests = out / max(unit_number(unit, "request_max") for unit in storing)
-    ways = channels(accelerator.dram)
-    last = min(requests, ways * after)
-    return math.ceil((into / beat + requests - last) / ways)
+    if not plain or not loading or not storing or not width or len(accelerator.drams) > 1:
+        return None
+    beat = max(size / -(-size // width) for unit in loading for size in _requests(unit))
+    sizes = [unit_number(unit, "request_max") for unit in storing]
+    under_way = sum(unit_number(unit, "requests") * size for unit, size in zip(storing, sizes, strict=True))
+    return _Answers(channels(accelerator.dram), beat, max(sizes), under_way)
+
+
+def _answers(accelerator: Accelerator, into: float, out: float, after: int) -> int:
+    """Cycles of the ways back from memory. Acknowledgements that may come in the `after` cycles between the last data
+    and the end are left out. 0 where data and acknowledgements do not share them."""
+    shared = _acknowledged(accelerator)
+    if shared is None:
+        return 0
+    requests = out / shared.request
+    last = min(requests, shared.ways * after)
+    return math.ceil((into / shared.beat + requests - last) / shared.ways)
 
 
 def _reached(accelerator: Accelerator, *, write: bool) -> tuple[Memory, ...]:

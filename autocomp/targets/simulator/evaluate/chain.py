@@ -8,14 +8,14 @@ the steps of the timing model (`simulator/core/units/`): a single request, no ba
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.remember import remembered
-from autocomp.targets.simulator.isa.derived.contractions import contractions, multipliers
+from autocomp.targets.simulator.isa.derived.contractions import contractions, multipliers, multiplying
 from autocomp.targets.simulator.isa.derived.ranges import ranges_of
 from autocomp.targets.simulator.isa.derived.regions import derive, writes
-from autocomp.targets.simulator.isa.derived.roles import instruction_roles
+from autocomp.targets.simulator.isa.derived.roles import instruction_role, instruction_roles
 from autocomp.targets.simulator.isa.main_memory import shortest_latency
 from autocomp.targets.simulator.isa.model import Accelerator, Unit
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, SECTION_KEYS, memory_number, unit_number
@@ -30,13 +30,17 @@ _MOVED_OUT = 3  # after the read: collected, sent, and the last acknowledgement 
 _CONTROLLED = 4  # two queues, the controller, a control word: from a command of an array to its first row
 
 
+Place = str | tuple[str, str]  # a memory, or a field of a state
+
+
 @dataclass(frozen=True)
 class Chain:
     """Least cycles, 0 where the description does not tell.
 
-    `loaded`: from the start of a kernel until a command is issued that needs loaded data. `entered`: from the issue of
-    a command that multiplies to its first step. `steps`: of such a command. `result`: from its last step until a
-    command is issued that needs its sums. `stored`: from the issue of a move out until the machine is idle.
+    `loaded`: from the start of a kernel until a command is issued that needs loaded data. `entered`: from there to the
+    first step of a command that multiplies, through the units that have to pass the data on. `steps`: of such a
+    command. `result`: from its last step until a command is issued that can store its results, likewise. `stored`: from
+    the issue of a move out until the machine is idle.
     """
 
     loaded: int = 0
@@ -72,7 +76,13 @@ def chain(accelerator: Accelerator) -> Chain:
     front = int(accelerator.settings.get("front.latency", SECTION_KEYS["front"]["latency"].default))
     issued = max(1, front) + 1  # of the first command, which the host offers in cycle 0
     loaded = issued + min(_completed(accelerator, unit) for unit in ins) + 1
-    return replace(products, loaded=loaded, stored=min(_sent(accelerator, unit) for unit in outs))
+    return replace(
+        products,
+        loaded=loaded,
+        entered=products.entered + _passed(accelerator, memories, _factors(accelerator)),
+        result=products.result + _passed(accelerator, _sums(accelerator), _stored(accelerator, memories)),
+        stored=min(_sent(accelerator, unit) for unit in outs),
+    )
 
 
 def _completed(accelerator: Accelerator, unit: Unit) -> int:
@@ -127,6 +137,62 @@ def _read(accelerator: Accelerator) -> int:
     regions = [r for i in multiplying if i for r in derive(accelerator, i) if not r.write and not r.accumulate_read]
     delays = [memory_number(local[r.memory].settings, "read_latency") for r in regions if r.memory in local]
     return max(_CONTROLLED, _CONTROLLED - 1 + min(delays, default=0))
+
+
+def _factors(accelerator: Accelerator) -> frozenset[str]:
+    """Memories that products read, but for sums that they add to."""
+    regions = (region for instruction in multiplying(accelerator) for region in derive(accelerator, instruction))
+    return frozenset(region.memory for region in regions if not region.write and not region.accumulate_read)
+
+
+def _sums(accelerator: Accelerator) -> frozenset[str]:
+    """Memories that products write."""
+    return frozenset().union(*(instruction_role(accelerator, each).writes for each in multiplying(accelerator)))
+
+
+def _stored(accelerator: Accelerator, memories: set[str]) -> frozenset[str]:
+    """Memories that moves to main memories read."""
+    roles = instruction_roles(accelerator).values()
+    return frozenset().union(*(role.reads for role in roles if role.writes & memories))
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """An instruction that passes data on: from where, to where, in which unit, and in how many cycles at least."""
+
+    reads: frozenset[Place]
+    writes: frozenset[Place]
+    unit: str | None
+    cycles: int
+
+
+def _passes(accelerator: Accelerator) -> Iterator[_Pass]:
+    """Units that work in order and touch no main memory count. Those that multiply count as part of a product."""
+    units = {unit.name: unit for unit in accelerator.units if unit.name not in multipliers(accelerator)}
+    mains = {memory.name for memory in accelerator.drams}
+    for instruction in accelerator.instructions:
+        role = instruction_role(accelerator, instruction)
+        unit = units.get(instruction.unit or "")
+        counts = unit is not None and unit.settings.get("kind", "serial") == "serial"
+        cycles = 0
+        if unit is not None and counts and not unit.settings.get("instant") and not (role.reads | role.writes) & mains:
+            cycles = _serial(accelerator, unit).product
+        yield _Pass(role.reads | role.states_read, role.writes | role.states_written, instruction.unit, cycles)
+
+
+def _passed(accelerator: Accelerator, begin: Collection[str], end: Collection[str]) -> int:
+    """The least cycles that units need to pass data on from one of some memories to one of others. Commands of a unit
+    that follow one another count once: a unit does not wait for itself."""
+    passes, before = tuple(_passes(accelerator)), dict[tuple[Place, str | None], int]()
+    least: dict[tuple[Place, str | None], int] = {(place, None): 0 for place in begin}
+    while least != before:
+        before = dict(least)
+        for (place, last), cycles in before.items():
+            for each in (each for each in passes if place in each.reads):
+                there = cycles + (each.cycles if each.unit != last else 0)
+                for to in each.writes:
+                    least[to, each.unit] = min(there, least.get((to, each.unit), there))
+    return min((cycles for (place, _), cycles in least.items() if place in end), default=0)
 
 
 def _least(accelerator: Accelerator, unit: Unit, key: str, default: int) -> int:
