@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+from autocomp.targets.triton.worker.kinds import IN_PLACE_OF, VALUES, Kind
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.tensor import Operand, Operation, operation
 
-Kind = Literal["random", "centred", "wide", "sparse", "constant", "zeros", "infinite"]
-VALUES: tuple[Kind, ...] = ("centred", "wide", "sparse", "constant", "zeros")
 INFINITE = ("softmax",)  # operations of which an input may hold -inf
-IN_PLACE_OF = {"bfloat16": "float16"}  # Triton's interpreter multiplies bfloat16 as if it were integers
 INTERPRETED = 1 << 16  # elements of a tensor that Triton's interpreter gets through in about a second
 
 

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from autocomp.errors import ConfigError
-from autocomp.targets.triton.worker.cases import IN_PLACE_OF, Kind
 from autocomp.targets.triton.worker.compare import PART
 from autocomp.targets.triton.worker.estimate import Reference
+from autocomp.targets.triton.worker.kinds import IN_PLACE_OF, Kind
 from autocomp.targets.triton.worker.memory import TYPES
 from autocomp.targets.triton.worker.trace import document, traced
 from autocomp.workload.datatypes import data_type

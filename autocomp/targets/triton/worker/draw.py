@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from autocomp.targets.triton.worker.cases import Kind
+from autocomp.targets.triton.worker.kinds import Kind
 from autocomp.targets.triton.worker.memory import TYPES
 from autocomp.workload.tensor import Operand
 
