@@ -6,6 +6,7 @@ on the stack, and UBSan stops what the language does not define. They run in a p
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -23,12 +24,15 @@ from autocomp.export.dispatch import families
 from autocomp.export.files import HOST_FOLDER
 from autocomp.export.header import accelerator_header
 from autocomp.export.host import Host, compile_library, knows_flags, random_array, run_on_simulator
+from autocomp.export.numbers import Numbers
+from autocomp.export.quantised import Layer, layers
 from autocomp.export.schedule import Schedule
 from autocomp.export.source import dispatch_name
 from autocomp.schedules.arguments import binary32, bound
 from autocomp.search.executors.local import ProcessExecutor
 from autocomp.search.executors.protocol import Target
 from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.workload import Workload
 
 PATTERN = ("-ftrivial-auto-var-init=pattern",)
 SANITIZER = ("-fsanitize=undefined", "-fno-sanitize-recover=all")
@@ -96,6 +100,9 @@ class Comparison:
                 _call_by_blocks(host, blocks, self.accelerator, generator)
             if f"{group[0].family}_any.c" in self.files:
                 _call_any_size(host, made(group[0], self.accelerator), self.accelerator, generator)
+        for layer in layers(self.schedules):
+            any_size = f"{layer.first.family}_any.c" in self.files
+            _call_layer(host, layer, _sizes(layer.first, any_size, self.accelerator, generator), generator)
 
 
 def _apart(comparison: Comparison, seed: int) -> None:
@@ -126,6 +133,34 @@ def _call_any_size(host: Host, kernel: AnySize, accelerator: Accelerator, genera
     for _ in range(TRIALS):
         trial = draw(kernel, accelerator, generator)
         _call_trial(host, kernel.function, trial, dict(zip(kernel.strided, trial.strides, strict=True)))
+
+
+def _sizes(schedule: Schedule, any_size: bool, accelerator: Accelerator, generator: np.random.Generator) -> Workload:
+    """A workload with sizes to try a family's functions with: small ones if it has a kernel of any size."""
+    if any_size:
+        return draw(made(schedule, accelerator), accelerator, generator).workload
+    return resized(schedule, accelerator, schedule.dims)
+
+
+def _call_layer(host: Host, layer: Layer, workload: Workload, generator: np.random.Generator) -> None:
+    """The function for whole layers, with numbers that its kernels can have."""
+    arrays = trial_of(workload, {}, generator).arrays
+    numbers = Numbers.drawn(generator, workload.outputs[0].shape[-1], whole=layer.sums)
+    memory = {name: array.copy() for name, array in arrays.items()}
+    output = workload.outputs[0].name
+    results = np.zeros(memory[output].shape, np.int8) if layer.sums else memory[output]
+    given = [ctypes.c_void_p(results.ctypes.data)] if layer.sums else []
+    structure = numbers.structure()
+    result = host.call(
+        layer.function,
+        workload.tensors,
+        memory,
+        tuple(workload.dims.values()),
+        others=[*given, ctypes.byref(structure)],
+    )
+    wrong = int(np.count_nonzero(results != numbers.expected(workload, arrays)))
+    if result != 0 or wrong:
+        raise CandidateFailure(f"{layer.function}() with {numbers} returns {result}, and {wrong} results are wrong")
 
 
 def _call_trial(host: Host, function: str, trial: Trial, strides: Mapping[str, int]) -> None:

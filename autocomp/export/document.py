@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from autocomp.export import blocks as exported_blocks
 from autocomp.export.any_size import AnySize
 from autocomp.export.dispatch import Dispatch
+from autocomp.export.quantised import SOURCE, layers
 from autocomp.export.schedule import Schedule
 from autocomp.export.source import DISPATCH, HEADER, dispatch_name
 from autocomp.schedules.record import Tensor
@@ -78,6 +79,15 @@ class Blocks(_Part):
     blocks: tuple[Block, ...]
 
 
+class Quantised(_Part):
+    """A function for whole quantised layers. It takes what the dispatch function does without the scale, then int8
+    results if the kernels leave `sums`, then a pointer to `struct autocomp_quantisation`."""
+
+    function: str
+    file: str
+    sums: bool
+
+
 class Export(_Part):
     """The C files of an export and what is in them."""
 
@@ -88,6 +98,7 @@ class Export(_Part):
     dispatch: str
     kernels: tuple[Kernel, ...]
     fallbacks: dict[str, Fallback] = Field({}, description="by dispatch function")
+    quantised: dict[str, Quantised] = Field({}, description="functions for whole layers, by dispatch function")
     families: tuple[Blocks, ...] = Field((), description="kernels that differ in one size")
 
 
@@ -118,6 +129,10 @@ def document(
             for s in schedules
         ),
         fallbacks={operation.family: _fallback(operation.fallback) for operation in operations},
+        quantised={
+            layer.first.family: Quantised(function=layer.function, file=SOURCE, sums=layer.sums)
+            for layer in layers(schedules)
+        },
         families=tuple(_blocks(operation.family, blocks) for operation in operations for blocks in operation.blocks),
     )
 

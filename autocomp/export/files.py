@@ -8,6 +8,7 @@ from autocomp.export.any_size import AnySize
 from autocomp.export.dispatch import dispatches
 from autocomp.export.document import document
 from autocomp.export.header import accelerator_header, recorder
+from autocomp.export.quantised import layer_files, layers
 from autocomp.export.schedule import Schedule, check_names
 from autocomp.export.source import (
     DISPATCH,
@@ -38,6 +39,7 @@ def export_files(schedules: Sequence[Schedule], accelerator: Accelerator, vendor
     files |= {f"{kernel.function}.c": any_size_source(kernel, accelerator, header) for kernel in others}
     files[HEADER] = kernels_header(schedules, operations)
     files[DISPATCH] = dispatch_source(operations)
+    files |= layer_files(layers(schedules))
     files[DOCUMENT] = document(schedules, operations, accelerator, header).model_dump_json(indent=2) + "\n"
     if any(instruction.encoding for instruction in accelerator.instructions):
         files[f"{HOST_FOLDER}/{header}"] = accelerator_header(accelerator)

@@ -78,9 +78,11 @@ class Host:
         sizes: Sequence[int] = (),
         numbers: Sequence[float] = (),
         strides: Mapping[str, int] | None = None,
+        others: Sequence[Any] = (),
     ) -> int:
         """Call a function, which changes the arrays as it does the memory; what a dispatch function returns. `numbers`
-        are its arguments of type float; each of the `strides` follows the tensor of its name.
+        are its arguments of type float; each of the `strides` follows the tensor of its name. `others` are arguments
+        after these, as `ctypes` has them.
 
         `arrays` are by the tensors' names, contiguous and writable. Raises KernelError where the simulator refuses
         what the kernel does.
@@ -107,7 +109,7 @@ class Host:
         for tensor, array in zip(tensors, given, strict=True):
             values.append(ctypes.c_void_p(array.ctypes.data))
             values += [ctypes.c_size_t(stride) for name, stride in (strides or {}).items() if name == tensor.name]
-        result = int(getattr(self._library, function)(*values, *map(ctypes.c_float, numbers)))
+        result = int(getattr(self._library, function)(*values, *map(ctypes.c_float, numbers), *others))
         self._library.autocomp_when_waiting(None)
         if failed:
             raise failed[0]

@@ -111,7 +111,7 @@ def dispatch_source(operations: Sequence[Dispatch]) -> str:
     for operation in operations:
         lines = [f"{_dispatch_head(operation)} {{"]
         for schedule in operation.schedules:
-            call = f"{schedule.function}({', '.join([*_tensor_names(schedule), *schedule.arguments])});"
+            call = f"{schedule.function}({', '.join([*tensor_names(schedule), *schedule.arguments])});"
             lines += [f"    if ({_sizes(schedule.dims)}) {{", f"        {call}", "        return 0;", "    }"]
         for blocks in operation.blocks:
             lines += _by_blocks(blocks, operation)
@@ -153,7 +153,7 @@ def _applies(block: Block, blocks: Blocks) -> str:
 
 
 def _call_of_block(block: Block, blocks: Blocks) -> str:
-    names = zip(block.schedule.tensors, _tensor_names(block.schedule), strict=True)
+    names = zip(block.schedule.tensors, tensor_names(block.schedule), strict=True)
     parts = [_part(name, tensor.name, blocks) for tensor, name in names]
     return f"{block.schedule.function}({', '.join([*parts, *block.schedule.arguments])});"
 
@@ -184,15 +184,17 @@ def dispatch_name(schedule: Schedule) -> str | None:
 
 def _dispatch_head(operation: Dispatch) -> str:
     first = operation.schedules[0]
-    sizes = ", ".join(f"size_t {dim}" for dim in first.dims)
-    tensors = (
-        replace(tensor, name=tensor_name)
-        for tensor, tensor_name in zip(first.tensors, _tensor_names(first), strict=True)
-    )
-    return f"int {operation.family}({sizes}, {_parameters(tuple(tensors), first.arguments)})"
+    return f"int {operation.family}({sized_parameters(first)}{''.join(f', float {name}' for name in first.arguments)})"
 
 
-def _tensor_names(schedule: Schedule) -> list[str]:
+def sized_parameters(schedule: Schedule) -> str:
+    """The sizes and the tensors of a kernel as parameters of a function that takes sizes at run time."""
+    names = zip(schedule.tensors, tensor_names(schedule), strict=True)
+    tensors = [replace(tensor, name=name) for tensor, name in names]
+    return ", ".join([*(f"size_t {dim}" for dim in schedule.dims), _parameters(tensors, ())])
+
+
+def tensor_names(schedule: Schedule) -> list[str]:
     """The names of the tensors, apart from those of the sizes."""
     return [f"{t.name}_" if t.name in schedule.dims else t.name for t in schedule.tensors]
 

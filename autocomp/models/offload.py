@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from autocomp.errors import ConfigError
 from autocomp.models.operations import SUMS, Operation, Shape, convolution, gemm
-from autocomp.models.requantise import SCALES, ZEROS, Requantise, needs_host, offset_of, signed
+from autocomp.models.requantise import SCALES, ZEROS, needs_host, signed
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload, parse
+from autocomp.workload.requantise import Requantise, offset_of
 
 Array = npt.NDArray[Any]
 # Where a node has its operands and its bias.

@@ -81,13 +81,21 @@ def _depth(workload: Workload) -> str:
 
 def _reach(workload: Workload, extent: str) -> str:
     """Pixels that a filter covers."""
-    return f"{_axis(workload, extent).dilation} * ({SIDES[extent]} - 1) + 1"
+    return _reach_of(extent, _axis(workload, extent))
+
+
+def _reach_of(extent: str, axis: Axis) -> str:
+    return f"{axis.dilation} * ({SIDES[extent]} - 1) + 1"
 
 
 def _results(workload: Workload, extent: str) -> str:
-    """Results along an axis before pooling, as `autocomp.workload.convolution.Axis` counts them."""
-    stride = _axis(workload, extent).stride
-    return f"({extent} + {_margin(workload, extent)} - ({_reach(workload, extent)})) / {stride} + 1"
+    return results_along(extent, _axis(workload, extent))
+
+
+def results_along(extent: str, axis: Axis) -> str:
+    """Results along an axis before pooling, as `autocomp.workload.convolution.Axis` counts them: an expression of C on
+    the `extent` of the image and of the filter. The sizes of `axis` do not matter."""
+    return f"({extent} + {axis.before + axis.after} - ({_reach_of(extent, axis)})) / {axis.stride} + 1"
 
 
 def _margin(workload: Workload, extent: str) -> int:
