@@ -41,7 +41,7 @@ class Requantise:
 def offset_of(
     workload: Workload, right: Array, left_zero: int, *, left: Array | None = None, right_zero: int = 0
 ) -> Array:
-    """What the zero points add to the workload's sums of these stored operands. Pixels that pad an image are the zero
+    """The zero points' part of the workload's sums of these stored operands. Pixels that pad an image are the zero
     point, and add nothing. The left operand matters only where the right one has a zero point."""
 
     def sums(left: Array | int, right: Array | int) -> Array:
