@@ -22,7 +22,8 @@ from autocomp.targets.simulator.start.any_size import OPERATIONS
 
 MULTIPLES = (1, 2, 4, 8)  # of the largest block, up to which costs are compared; of more, the same is assumed
 ENOUGH = 200_000  # cycles, after which what begins a kernel no longer counts
-MEASURED = 48  # further sizes at most, for which the kernel of any size is measured
+MEASURED = 48  # sizes at most, for which the kernel of any size is measured
+SPENT = 2_000_000  # cycles, after which no further size is measured
 WORTH = 0.98  # of the cycles of the choice for one less: only then the choice is another
 
 
@@ -135,7 +136,7 @@ def worth(whole: Blocks, fallback: AnySize | str, accelerator: Accelerator) -> B
         if size > largest and measured[size] > ENOUGH:
             break
     blocks, size = _refined(whole.blocks, measured)
-    while size is not None and len(measured) < MEASURED:
+    while size is not None and len(measured) < MEASURED and sum(measured.values()) < SPENT:
         measured[size] = any_size_cycles(fallback, {**dims, whole.dimension: size}, accelerator)
         blocks, size = _refined(whole.blocks, measured)
     return replace(whole, blocks=blocks)
