@@ -53,14 +53,14 @@ def test_dives_take_one_plan_of_the_whole_menu_at_a_time_until_two_in_a_row_brin
     assert shown == [*(([parent], 1, True) for parent in (0, 1, 1, 0, 0, 0, 0)), ([1, 2], 6, False)]
 
 
-def test_beside_a_users_kernel_the_generated_one_has_its_turn_after_the_first_plan_that_brings_nothing() -> None:
+def test_the_generated_kernel_has_a_plan_before_the_users_and_the_dive_goes_on_from_the_fastest() -> None:
     generated = replace(candidate(1, 4000, 0), plan=Plan(GENERATED, "begin anew"))
     opening = Step(0, (), (generated,))
-    made = (candidate(2, 500, 1), candidate(3, 2000, 2, 2), candidate(4, 5000, 3, 1))
+    made = (candidate(2, 500, 1, 1), candidate(3, 900, 2), candidate(4, 600, 3, 2), candidate(5, 600, 4, 2))
     steps = tuple(Step(c.step, (c.parent or 0,), (c,)) for c in made)
     diving = BeamSearch(NO_LIMITS, dives=True)
-    decisions = [diving.decide(History(NAIVE, steps[:taken], opening=opening)) for taken in range(4)]
-    assert [p.id for d in decisions if isinstance(d, Expand) for p in d.parents] == [0, 2, 1, 1]
+    decisions = [diving.decide(History(NAIVE, steps[:taken], opening=opening)) for taken in range(5)]
+    assert [p.id for d in decisions if isinstance(d, Expand) for p in d.parents] == [1, 0, 2, 2, 0]
 
 
 def test_steps_of_dives_are_not_what_patience_is_for() -> None:

@@ -25,10 +25,10 @@ class BeamSearch(Strategy):
 
     If it `dives`, the planner's first plan alone is carried out on the starting kernel, then on the result if that is
     faster, until two in a row were not. Then come its next plan for the starting kernel, and one more. Beside a user's
-    starting kernel, the generated one has its turn in these, after the first plan that brings nothing. Only then come
-    the beams. A few evaluations then show what comes after the first options. Without, the starting kernel is the
-    second parent of the first step after an opening. Either way the search does not keep to what suited another
-    problem.
+    starting kernel, the generated one has the first turn and the user's the second, with one plan each; the dives go on
+    from the fastest, and begin with each start in turn. Only then come the beams. A few evaluations then show what
+    comes after the first options. Without, the starting kernel is the second parent of the first step after an opening.
+    Either way the search does not keep to what suited another problem.
     """
 
     options: Options
@@ -105,28 +105,32 @@ def _with_root(history: History, parents: tuple[Candidate, ...]) -> tuple[Candid
 
 def _dive(history: History, codes: int) -> tuple[int, Candidate | None]:
     """The number of first steps that were dives from a starting kernel, and the kernel that the present dive has come
-    to, or None if all dives are over. A dive is over after EXHAUSTED_AFTER plans in a row without improvement, and
-    after the first such plan as long as a start has not had its turn. Each of these steps carried out one plan, in
-    `codes` kernels at most."""
+    to, or None if all dives are over. Each start has one plan first; the first dive goes on from the fastest. A dive is
+    over after EXHAUSTED_AFTER plans in a row without improvement. Each of these steps carried out one plan, in `codes`
+    kernels at most."""
     starts = _starts(history)
     head, fruitless, over = starts[0], 0, 0
+    reached: list[Candidate] = []
     for number, step in enumerate(history.steps):
         if step.parents != (head.id,) or len(step.candidates) > codes or over == DIVES:
             return number, None
         better = [c for c in step.candidates if c.promising and c.beats(head)]
         head = min(better, key=lambda c: c.rank, default=head)
+        if number < len(starts):
+            reached.append(head)
+            head = starts[number + 1] if number + 1 < len(starts) else min(reached, key=lambda c: c.rank)
         fruitless = 0 if better else fruitless + 1
-        if fruitless == (EXHAUSTED_AFTER if over + 1 >= len(starts) else 1):
+        if fruitless == EXHAUSTED_AFTER:
             over += 1
             head, fruitless = starts[over % len(starts)], 0
     return len(history.steps), head if over < DIVES else None
 
 
 def _starts(history: History) -> tuple[Candidate, ...]:
-    """The starting kernel and, where that is the user's, the generated one."""
+    """The starting kernel and, where that is the user's, the generated one before it."""
     opening = history.opening.candidates if history.opening is not None else ()
     generated = (c for c in opening if c.promising and c.plan is not None and c.plan.option == GENERATED)
-    return (history.root, *generated)
+    return (*generated, history.root)
 
 
 def options_of(history: History, candidate: Candidate) -> frozenset[str]:
