@@ -37,6 +37,7 @@ FIXED = {"accelerator": "fixed", "dtype": "bfloat16", "layout": {"A": "I/8 K/8 I
 STATIONARY = {"accelerator": "stationary", "scale": 0.0078125}
 DRAINED = {"accelerator": "drained", "scale": 0.0078125}
 FLAGGED = {"accelerator": "flagged", "scale": 0.0078125}
+CIRCULAR = {"accelerator": "circular", "result": "int32"}
 KEPT = {"accelerator": "kept", "scale": 0.0078125, "layout": {"A": "K I"}}
 
 
@@ -74,6 +75,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
             FLAGGED, (64, 24, 20), 0.5, id="tokens by flags of commands, and products that read more than a short tile"
         ),
         pytest.param(KEPT, (32, 32, 128), 0.6, id="sums that no operand names, and units that fences order"),
+        pytest.param(CIRCULAR, (22, 16, 24), 0.6, id="rows that wrap round, and sums in every fourth row"),
         pytest.param(RVV, (16, 128, 32), 0.6, id="vectors"),
         pytest.param(RVV, (9, 72, 17), 0.6, id="short vectors", marks=pytest.mark.long),
         pytest.param({**RVV, "bias": "row"}, (8, 160, 12), 0.6, id="a bias", marks=pytest.mark.long),

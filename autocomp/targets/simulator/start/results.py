@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
+from autocomp.targets.simulator.isa.derived.paths import Path
+from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.derived.roles import call_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
 from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Name, Number, Unary

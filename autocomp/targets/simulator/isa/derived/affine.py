@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.isa import algebra
-from autocomp.targets.simulator.isa.tree import Binary, Call, Conditional, Element, Expression, Name, Number, Sum, Unary
+from autocomp.targets.simulator.isa.tree import (
+    AddressField,
+    Binary,
+    Call,
+    Conditional,
+    Element,
+    Expression,
+    Name,
+    Number,
+    Sum,
+    Unary,
+)
 
 Loops = Mapping[str, Expression]  # variable -> bound, outermost first; 0 <= variable < bound
 
@@ -116,6 +127,19 @@ def _sum(left: Affine, right: Affine) -> Affine:
     return Affine(algebra.add(left.base, right.base), tuple(terms.values()))
 
 
+def wrapped(expression: Expression, loops: Loops) -> tuple[Expression, Expression] | None:
+    """An affine index that wraps round at a number, without that, and the condition that it stays below; None for any
+    other expression."""
+    if not (isinstance(expression, Binary) and expression.operator == "%" and isinstance(expression.right, Number)):
+        return None
+    inner = expression.left
+    if is_fixed(inner, loops) or affine(inner, loops) is None:
+        return None
+    low, high = interval(inner, loops)
+    above = algebra.ONE if _is_natural(low) else algebra.binary(">=", low, algebra.ZERO)
+    return inner, algebra.both(above, algebra.binary("<", high, expression.right))
+
+
 def interval(expression: Expression, loops: Loops) -> tuple[Expression, Expression]:
     """Smallest and largest value, both inclusive, as fixed expressions; they enclose the true range.
 
@@ -164,10 +188,19 @@ def _interval_of_binary(expression: Binary, loops: Loops) -> tuple[Expression, E
         raise UnboundedError
     if symbol == "/":
         return algebra.binary("/", left_low, right_low), algebra.binary("/", left_high, right_low)
-    if isinstance(left_low, Number) and left_low.value >= 0:
+    if _is_natural(left_low):
         return algebra.ZERO, algebra.call("min", (left_high, algebra.subtract(right_low, algebra.ONE)))
     most = algebra.subtract(right_low, algebra.ONE)
     return algebra.unary("-", most), most
+
+
+def _is_natural(expression: Expression) -> bool:
+    """True if an expression is seen not to be negative: sums and products of rows of addresses and such numbers."""
+    if isinstance(expression, Number):
+        return expression.value >= 0
+    if isinstance(expression, Binary) and expression.operator in ("+", "*", "/", "%"):
+        return _is_natural(expression.left) and _is_natural(expression.right)
+    return isinstance(expression, AddressField)
 
 
 def _interval_of_product(

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from autocomp.remember import remembered, remembered_with
 from autocomp.targets.simulator.isa.algebra import children, names_in, walk
 from autocomp.targets.simulator.isa.derived.analysis import Analysis
+from autocomp.targets.simulator.isa.derived.paths import Path
 from autocomp.targets.simulator.isa.derived.ranges import FALSE, Range, Ranges, ranges_of
-from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
+from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from autocomp.targets.simulator.isa import algebra
-from autocomp.targets.simulator.isa.derived.affine import affine
+from autocomp.targets.simulator.isa.derived.affine import affine, wrapped
 from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.tree import (
@@ -301,11 +301,17 @@ def _limits(condition: Expression, loops: frozenset[str]) -> Iterator[tuple[str,
     raise UnclearError("a condition on elements is not a bound of an axis")
 
 
+def _row(index: Expression, loops: Mapping[str, Expression]) -> Expression:
+    """A row without what wraps it round at the end of a memory: where it does, it is not in the memory."""
+    unwrapped = wrapped(index, loops)
+    return index if unwrapped is None else unwrapped[0]
+
+
 def _side(element: Element, loops: Mapping[str, Expression], decide: Decide) -> Side:
     if element.element is not None:
         base, steps = _along(decided(element.indices[0], decide), loops)
         return Side(element.memory, base, {axis: Stride(rows) for axis, rows in steps.items()}, True, element.element)
-    row = affine(decided(element.indices[0], decide), loops)
+    row = affine(_row(decided(element.indices[0], decide), loops), loops)
     column = affine(decided(element.indices[1], decide), loops)
     if row is None or column is None or column.base != algebra.ZERO:
         raise UnclearError("where an element is does not follow from axes alone")

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from autocomp.remember import remembered_with
 from autocomp.targets.simulator.isa.algebra import walk
 from autocomp.targets.simulator.isa.derived.contractions import busy_points, contractions, products_of
+from autocomp.targets.simulator.isa.derived.paths import Path
 from autocomp.targets.simulator.isa.derived.ranges import FALSE, Ranges, ranges_of
-from autocomp.targets.simulator.isa.derived.regions import Path, Write, writes
+from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.tree import Call, Conditional, Element, Expression, Number
 from autocomp.targets.simulator.isa.walk import adds_product

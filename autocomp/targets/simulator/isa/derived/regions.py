@@ -17,7 +17,9 @@ from autocomp.targets.simulator.isa.derived.affine import (
     UnboundedError,
     interval,
     is_fixed,
+    wrapped,
 )
+from autocomp.targets.simulator.isa.derived.paths import Path, merged
 from autocomp.targets.simulator.isa.derived.shapes import Dim, extent, shapes
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.tree import (
@@ -41,7 +43,6 @@ from autocomp.targets.simulator.isa.tree import (
 )
 
 MAX_LET = 4_000  # terms of a let with the lets in it written out
-Path = tuple[tuple[Expression, bool], ...]  # conditions, with the value that each must have
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,10 @@ class _Context:
             return self
         variable, bound = limit
         return replace(self, loops={**self.loops, variable: algebra.call("min", (self.loops[variable], bound))})
+
+    def knows(self, condition: Expression) -> bool:
+        """True if the value of a condition is given on the way here."""
+        return any(part == condition for part, _ in self.path)
 
 
 def _upper_limit(condition: Expression, loops: Loops) -> tuple[str, Expression] | None:
@@ -327,6 +332,11 @@ def _region(
     if memory.kind == "register":
         return []
     row, column = element.indices
+    unwrapped = wrapped(row, context.loops)
+    if unwrapped is not None and not context.knows(unwrapped[1]):
+        straight = replace(element, indices=(unwrapped[0], column))
+        sides = (straight, context.under(unwrapped[1])), (element, context.under(unwrapped[1], False))
+        return [r for e, c in sides for r in _region(accelerator, e, c, write, accumulate_read)]
     width = element_bits(accelerator.memory(element.memory).element) // element_bits(memory.element)
     path = context.path + _loops_that_run(context.loops, algebra.names_in(row) | algebra.names_in(column))
     regions = []
@@ -378,22 +388,4 @@ def _merge(regions: list[Region]) -> list[Region]:
     groups: dict[Region, list[Path]] = {}
     for region in regions:
         groups.setdefault(replace(region, path=()), []).append(region.path)
-    return [replace(region, path=path) for region, paths in groups.items() for path in _merge_paths(paths)]
-
-
-def _merge_paths(paths: list[Path]) -> list[Path]:
-    remaining = list(dict.fromkeys(paths))
-    while (pair := _complementary(remaining)) is not None:
-        first, second, common = pair
-        remaining = list(dict.fromkeys(common if p in (first, second) else p for p in remaining))
-    return [p for p in remaining if not any(q != p and set(q) <= set(p) for q in remaining)]
-
-
-def _complementary(paths: list[Path]) -> tuple[Path, Path, Path] | None:
-    """Two paths that differ in the value of one condition only, and what they share."""
-    for path in paths:
-        for position, (condition, wanted) in enumerate(path):
-            other = (*path[:position], (condition, not wanted), *path[position + 1 :])
-            if other in paths:
-                return path, other, (*path[:position], *path[position + 1 :])
-    return None
+    return [replace(region, path=path) for region, paths in groups.items() for path in merged(paths)]

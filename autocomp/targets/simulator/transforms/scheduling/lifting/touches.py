@@ -15,6 +15,7 @@ from autocomp.targets.simulator.isa.tree import AddressField, Name, Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
+from autocomp.targets.simulator.transforms.scheduling.lifting.interleaved import interleaved
 from autocomp.targets.simulator.transforms.scheduling.lifting.registers import with_registers
 
 MAX_ROWS = 30_000_000  # that all commands together touch
@@ -58,7 +59,8 @@ def _joined(given: Accesses) -> Accesses:
 
 
 class Touches:
-    """The accesses of a run of commands."""
+    """The accesses of a run of commands. Rows of memories that are `interleaved` have numbers in which those of a tile
+    follow one another."""
 
     def __init__(self, commands: Commands) -> None:
         self.commands = commands
@@ -69,8 +71,13 @@ class Touches:
         self._parameter, self._command = joined.parameter, joined.command
         self._points, self._bytes = joined.points, joined.bytes
         self._local = np.array([m.kind != "dram" for m in self._memories], dtype=bool)[self._memory]
-        if (self._local & (joined.points != joined.last - joined.first)).any():
-            raise NotApplicable("a command touches rows that do not follow one another")
+        self.interleaved = interleaved(joined, commands.forms, self._memories)
+        for number, memory in enumerate(self._memories):
+            if memory.name in self.interleaved:
+                here = self._memory == number
+                first = self.interleaved[memory.name].numbers(self.first)
+                self.first = np.where(here, first, self.first)
+                self.last = np.where(here, first + joined.points, self.last)
         if int((self.last - self.first)[self._local].sum()) > MAX_ROWS:
             raise NotApplicable(f"the commands touch more than {MAX_ROWS} rows")
         self._begin = np.searchsorted(self._command, np.arange(len(commands) + 1))

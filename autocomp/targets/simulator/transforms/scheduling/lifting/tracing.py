@@ -98,7 +98,9 @@ class _Tracer:
     # --- who wrote which row
 
     def _line(self, memory: str, rows: Column) -> Column:
-        """Rows of all memories, one after another."""
+        """Rows of all memories, one after another. Raises NotApplicable for rows that wrap round."""
+        if ((rows < 0) | (rows >= self._c.accelerator.memory(memory).rows)).any():
+            raise NotApplicable(f"rows of {memory} wrap round at its end")
         return rows + self._memories[memory] * self._rows
 
     def _touched(self, number: int) -> tuple[Column, Column]:

@@ -63,6 +63,7 @@ class _Taker:
             tuple(self._row_settings()),
             next(((f.instruction, f.operands) for f in self.commands.forms if f.role == "fence"), None),
             again=self._again,
+            interleaved=whole.touches.interleaved,
             filled={name: self._filling(name, rest) for name, rest in whole.rests.items() if rest is not Rest.NONE},
         )
 
@@ -152,20 +153,32 @@ class _Taker:
 
     def _step(self, role: Role, parameter: m.Parameter) -> int:
         """The growth of an operand from one command of a tile to the next."""
-        first = self._column(role.commands, parameter.name)
-        one = 1
-        if parameter.kind == "address" and parameter.space is not None:
-            space = self.commands.accelerator.space(parameter.space)
-            one = 1 << space.field(space.row_field)[1]
+        first = self._places(role.commands, parameter)
         steps: set[int] = set()
         for number in range(1, role.parts.shape[1]):
             others = role.parts[:, number]
-            apart = self._column(others[others >= 0], parameter.name) - first[others >= 0]
-            steps |= set((apart // (number * one)).tolist()) if not (apart % (number * one)).any() else {-1}
+            apart = self._places(others[others >= 0], parameter) - first[others >= 0]
+            steps |= set((apart // number).tolist()) if not (apart % number).any() else {-1}
         step = steps.pop()
         if steps or not 0 <= step < 1 << POINTER_SHIFT:  # others lie in other tensors
             raise NotApplicable(f"the operand {parameter.name!r} differs among the commands of a tile")
         return step
+
+    def _places(self, commands: Column, parameter: m.Parameter) -> Column:
+        """An operand of commands; for an address the number of its row."""
+        values = self._column(commands, parameter.name)
+        if parameter.space is None:
+            return values
+        space = self.commands.accelerator.space(parameter.space)
+        high, low = space.field(space.row_field)
+        return self._numbered(space, (values >> low) & ((1 << (high - low + 1)) - 1))
+
+    def _numbered(self, space: m.AddressSpace, rows: Column) -> Column:
+        """The numbers of rows of an address space."""
+        known = [lines for name, lines in self.whole.touches.interleaved.items() if name in _memories(space)]
+        if known and len(_memories(space)) > 1:
+            raise NotApplicable(f"addresses of {space.name} name rows of several memories, and some are interleaved")
+        return known[0].numbers(rows) if known else rows
 
     def _value(self, role: Role, parameter: m.Parameter, coordinates: Mapping[str, Column], pointer: str) -> Value:
         values = self._column(role.commands, parameter.name)
@@ -230,9 +243,9 @@ class _Taker:
         flags = np.unique(values & 0xFFFFFFFF & ~mask)
         if len(flags) > 1:
             raise NotApplicable(f"the address {parameter.name!r} differs from tile to tile in more than its row")
-        rows = (values & mask) >> low
+        rows = self._numbered(space, (values & mask) >> low)
         named = [(b, t, a) for b, (t, a) in role.rows.items() if t.operand == parameter.name]
-        here = {memory for memory, _, _ in space.memories}
+        here = _memories(space)
         held = {b: (t, a) for b, (t, a) in role.rows.items() if t.memory in here}
         first = self.whole.touches.first
         alike = [(b, t, a) for b, (t, a) in held.items() if (first[a[:, 0]] == rows).all()]
@@ -289,6 +302,8 @@ class _Taker:
                 assert part.index is not None
                 for buffer, (touch, accesses) in role.rows.items():
                     if touch.operand == field.parameter and (part.state, buffer) not in seen:
+                        if touch.memory in self.whole.touches.interleaved:
+                            raise NotApplicable(f"the rows of {touch.memory} that choose a record are not side by side")
                         seen.add((part.state, buffer))
                         yield (
                             part.state,
@@ -310,6 +325,10 @@ class _Taker:
                 else:
                     continue
                 break
+
+
+def _memories(space: m.AddressSpace) -> set[str]:
+    return {memory for memory, _, _ in space.memories}
 
 
 def _place(form: Form, index: Expression | None) -> int | None:

@@ -18,6 +18,7 @@ from autocomp.targets.simulator.isa.tree import Expression, Name, Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
+from autocomp.targets.simulator.transforms.scheduling.lifting.interleaved import Interleaved
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
@@ -219,7 +220,7 @@ class Tasks:
     `near` from there to where products read them, in front of these. `finish`
     turns sums into results, from buffer to buffer or in place; `settings` hold from the start on. With the operands
     `again`, a product multiplies once more by the right tile that the product before it took from a queue. Of operands
-    that are `filled`, whole tiles are read where a short one lies."""
+    that are `filled`, whole tiles are read where a short one lies. Rows of `interleaved` memories are numbered anew."""
 
     accelerator: m.Accelerator
     rooms: Mapping[str, Room]  # left, right, result, relay0 …
@@ -238,6 +239,7 @@ class Tasks:
     wide: Mapping[str, Wide] = field(default_factory=dict)
     filled: Mapping[str, Filling] = field(default_factory=dict)
     lines: LinesOf | None = None
+    interleaved: Mapping[str, Interleaved] = field(default_factory=dict)
 
     def chain(self, operand: str) -> tuple[Command, ...]:
         """The commands that bring a tile of an operand to its panel, from its load on."""

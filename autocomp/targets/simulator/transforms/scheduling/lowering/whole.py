@@ -90,7 +90,7 @@ class WholeNest(WholePlaces):
     def _whole_tile(self, value: Value, source: Operand, row: str) -> str | int | float:
         """An operand of the load of a tensor's first tile to a row."""
         if isinstance(value, Rows):
-            return address(value.flags, value.space, row)
+            return self._address(value, row)
         if isinstance(value, Element):
             return f"&{source.tensor.name}" + "[0]" * len(source.subscripts)
         if isinstance(value, Extent):
@@ -148,7 +148,7 @@ class WholeNest(WholePlaces):
             phase = phases.get(self.leaves.owner(value.buffer), "0")
             shifts = (f" + {self._tile(d, tile.get(d, '0'), at)} * {rows}" for d, rows in value.shifts)
             row = "".join((self._row_of(value.buffer, tile, at, phase), *shifts))
-            return address(value.flags, value.space, f"{row} + {_PART} * {step}" if step else row)
+            return self._address(value, f"{row} + {_PART} * {step}" if step else row)
         if isinstance(value, Element):
             source = self._source_of(value.operand)
             element = self._element_of(source, tile, at)
@@ -171,6 +171,11 @@ class WholeNest(WholePlaces):
         if not condition:
             condition = f"{self._tile(value.dim, tile.get(value.dim, '0'), at)} == {self.grid.tiles[value.dim] - 1}"
         return f"(({condition}) ? {value.special} : {value.usual})"
+
+    def _address(self, value: Rows, row: str) -> str:
+        """The address of a row in a buffer's memory."""
+        lines = self.leaves.interleaved.get(self.leaves.rooms[value.buffer].memory)
+        return address(value.flags, value.space, row if lines is None else lines.row(row))
 
     def _source_of(self, operand: str) -> Operand:
         return self.computation.added[0] if operand == "start" else self.computation.operands[operand]
