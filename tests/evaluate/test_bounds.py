@@ -140,3 +140,65 @@ def test_results_that_leave_through_a_further_unit_never_beat_the_bound(
     measured = SimulatorEvaluator(machine, workload).evaluate(starting_kernel(workload, machine))
     assert measured.value is not None
     assert bound(workload, machine).value <= measured.value
+
+
+VECTORS = """
+accelerator vectors {
+  memory dram { kind: dram; bus: 128; latency: 12; }
+  memory v { rows: 16; row: i8[128]; }
+  memory w { rows: 16; row: i32[32]; }
+  memory r { rows: 32; row: i8[4]; }
+  address vec { field row = 3..0; memory v; }
+  address acc { field row = 3..0; memory w; }
+  address reg { field row = 4..0; memory r; }
+  hazards { tracked: 1; dram: 1; }
+  host { issue: 1; }
+  front { queue: 16; latency: 2; width: 4; }
+  unit load { kind: transfer_in; entries: 32; request_min: 4; request_max: 128; requests: 64; in_flight: 64; }
+  unit multiply { kind: serial; entries: 16; }
+  unit store { kind: transfer_out; entries: 16; request_min: 128; request_max: 128; requests: 16; }
+  instruction load_vector(d: vec, src: dram*) on load {
+    semantics { for j < 128: v[d.row][j] = src.i8[j]; }
+    timing { rows: 1; }
+  }
+  instruction load_word(d: reg, src: dram*) on load {
+    semantics { for j < 4: r[d.row][j] = src.i8[j]; }
+    timing { rows: 1; }
+  }
+  instruction zero(d: acc) on multiply { semantics { for j < 32: w[d.row][j] = 0; } timing { busy: 1; } }
+  instruction add_products(d: acc, x: vec, s: reg) on multiply {
+    semantics { for j < 32: w[d.row][j] = wrap<i32>(w[d.row][j] + sum(k < 4: v[x.row][4 * j + k] * r[s.row][k])); }
+    timing { busy: 1; latency: 3; }
+  }
+  instruction store_sums(dst: dram*, s: acc) on store {
+    semantics { for j < 32: dst.i32[4 * j] = w[s.row][j]; }
+    timing { rows: 1; }
+  }
+  instruction fence() { timing { role: fence; } }
+}
+"""
+
+
+def test_sums_may_start_before_the_first_data_come() -> None:
+    """16 sums are started while the first vectors are on their way."""
+    machine = isa.parse(VECTORS, "vectors.isa")
+    text = "operation: gemm\naccelerator: any\nresult: int32\nlayout: {B: K/4 J K%4}\ndims: {I: 8, J: 64, K: 16}\n"
+    kernel = """
+    void solution(int8_t A[8][16], int8_t B[4][64][4], int32_t C[8][64]) {
+      for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < 8; i++) {
+          if (i < 2) load_vector(2 * k + i, &B[k][32 * i][0]);
+          load_word(8 * k + i, &A[i][4 * k]);
+        }
+        for (int n = 0; n < 16 && k == 0; n++) zero(n);
+        for (int n = 0; n < 16; n++) add_products(n, 2 * k + n % 2, 8 * k + n / 2);
+      }
+      for (int n = 0; n < 16; n++) store_sums(&C[n / 2][32 * (n % 2)], n);
+      fence();
+    }
+    """
+    workload = parse(text, Path("sums.yaml"))
+    verdict, products = SimulatorEvaluator(machine, workload).evaluate(kernel), 8 * 64 * 16 // 128
+    assert verdict.correct, verdict.failure
+    assert bound(workload, machine).parts["compute"] == products + 2  # to begin, and to see the last
+    assert (verdict.value or 0) < products + 16 + 2 + chain(machine).ends

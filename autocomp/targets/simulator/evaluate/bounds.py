@@ -85,7 +85,7 @@ def _compute(workload: Workload, accelerator: Accelerator, links: Chain, beside:
         compute = math.ceil(sums * (1 - _ROUNDING))
         deepest = f"at most {steps[0].depth} products at a time"
         reasons.append(f"each command adds {deepest} to a sum, so that all need {compute} cycles")
-    if besides := _besides(workload, accelerator):
+    if besides := _besides(workload, accelerator, links.loaded):
         reasons.append(f"starting sums and limiting results takes the same unit {besides} cycles")
         compute += besides
     array = _array(accelerator)
@@ -158,14 +158,15 @@ def _in_turn(accelerator: Accelerator, lines: Lines, links: Chain, into: float, 
     return math.ceil(most)
 
 
-def _besides(workload: Workload, accelerator: Accelerator) -> int:
+def _besides(workload: Workload, accelerator: Accelerator, before: int) -> int:
     """Cycles in which the unit that multiplies starts the sums of a product or convolution, and limits them at both
-    ends of int8."""
+    ends of int8, besides those `before` the first data can be used: sums start without."""
     if workload.operation not in ("gemm", "conv2d"):
         return 0
     needed = passes(accelerator)
-    each = needed.start + (2 * needed.limit if all(t.dtype == "int8" for t in workload.outputs) else 0.0)
-    return math.floor(each * sum(math.prod(tensor.shape) for tensor in workload.outputs))
+    results = sum(math.prod(tensor.shape) for tensor in workload.outputs)
+    limits = 2 * needed.limit if all(t.dtype == "int8" for t in workload.outputs) else 0.0
+    return math.floor(max(0.0, needed.start * results - before) + limits * results)
 
 
 @dataclass(frozen=True)
