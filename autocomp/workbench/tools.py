@@ -163,7 +163,7 @@ class Tools:
 
     # --- changing ------------------------------------------------------------------------------------------------
 
-    def transformations(self, kernel: Kernel) -> list[dict[str, Any]]:
+    def transformations(self, kernel: Kernel) -> dict[str, list[dict[str, Any]]]:
         """Exact rewrites that apply to a kernel, with parameters and either the value that they were seen to lead to,
         or the estimated saving; empty if none applies. The first of each name says what it is about. Other parameters
         may fit too. Free."""
@@ -180,7 +180,8 @@ class Tools:
             except NotApplicable:
                 continue
         ordered = sorted(rows, key=self._rank)
-        return [{**row, "about": about.pop(row["name"])} if row["name"] in about else row for row in ordered]
+        told = [{**row, "about": about.pop(row["name"])} if row["name"] in about else row for row in ordered]
+        return {"transformations": told}
 
     def _rank(self, entry: dict[str, Any]) -> tuple[bool, float]:
         """Values that were seen come first, the best of them ahead."""
@@ -192,11 +193,11 @@ class Tools:
         _bounded(json.dumps(parameters, default=str), "the list of parameters", MOST_IDEA)
         return self._target.transformations.apply(name, self._text(kernel), self._workload, parameters)
 
-    def schedules(self) -> list[dict[str, Any]]:
+    def schedules(self) -> dict[str, list[dict[str, Any]]]:
         """The steps that made the most similar operations fast; empty if none is known. Free."""
         known = self._request.precedents
         records = known or precedents_for(self._workload, self._target, MOST_SCHEDULES, lambda message: None)
-        return [
+        told = [
             {
                 "problem": precedent.problem,
                 "reaches": round(precedent.ratio, 3),
@@ -207,6 +208,7 @@ class Tools:
             }
             for precedent in records
         ]
+        return {"schedules": told}
 
     # --- what there is to read -----------------------------------------------------------------------------------
 

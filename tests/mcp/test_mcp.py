@@ -75,7 +75,7 @@ async def optimise(client: Client) -> dict[str, Any]:
     tools = {tool.name for tool in (await client.list_tools()).tools}
     assert {"check", "evaluate", "profile", "explain", "diff", "transformations", "transform", "submit"} <= tools
     naive = await document(client, "read_kernel", number=0)
-    ready = await document(client, "transformations", kernel=naive)
+    ready = (await document(client, "transformations", kernel=naive))["transformations"]
     assert all({"name", "parameters", "why"} < move.keys() for move in ready)
     assert all(("value" in move) != ("estimated_saving" in move) for move in ready)
     for move in ready:
@@ -150,11 +150,12 @@ def test_questions_about_a_kernel_are_free_and_in_words(session: Session) -> Non
             text_of(await client.call_tool("schedules", {})),
         ]
 
-    profile, explained, history, diff, _ = talk(make_server(session), script)
+    profile, explained, history, diff, known = talk(make_server(session), script)
     assert "Critical path" in profile
     assert "Usual remedy" in explained
     assert '"evaluations_left": 4' in history
     assert "+++ second" in diff
+    assert json.loads(known) == {"schedules": []}
     assert session.left == 4
 
 
@@ -165,6 +166,7 @@ def test_questions_about_a_kernel_are_free_and_in_words(session: Session) -> Non
         ("evaluate", {"kernel": "17", "idea": ""}, "no kernel has the number 17"),
         ("explain", {"kernel": "0", "line": 1}, "line 1 issues no commands"),
         ("transform", {"kernel": "0", "name": "magic", "parameters": {}}, "magic"),
+        ("transform", {"kernel": "0", "name": "load_once", "parameters": {"tensor": "A"}}, "known: tensors"),
         ("submit", {"number": 9}, "no kernel has the number 9"),
         ("submit", {"kernel": "void solution() {}"}, "Extra inputs are not permitted"),
     ],

@@ -46,7 +46,7 @@ def play(command: Run, server: ScriptedServer, *arguments: str) -> dict[str, Any
 
 def first_move(request: Request) -> dict[str, Any]:
     """The first move of the last answer of `transformations`, as the arguments of `transform`."""
-    move = json.loads(answers(request)[-1])[0]
+    move = json.loads(answers(request)[-1])["transformations"][0]
     return {"kernel": 0, "name": move["name"], "parameters": move["parameters"]}
 
 

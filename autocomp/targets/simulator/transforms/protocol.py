@@ -37,6 +37,10 @@ def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts
     kernel would not do what it did before, and TransformationFault."""
 
     def outcome() -> Facts:
+        unknown = [name for name in parameters if item.takes is not None and name not in item.takes]
+        if unknown:
+            known = ", ".join(item.takes or ()) or "it takes none"
+            raise NotApplicable(f"unknown parameter {unknown[0]!r} of {item.name!r}", hint=f"known: {known}")
         with _faults_noted(item, facts):
             changed = facts.with_kernel(item.apply(facts, parameters))
             check(facts, changed)
@@ -97,7 +101,8 @@ class Transformation(ABC):
 
     Planners get `title`, `guidance` and `example`, the `causes` of stalls that it reduces, and the kinds of
     instructions that it `uses`. It never applies to the operations that it is `not_for`, nor where an option of the
-    workload has a value that `unless` states. `order` is its position in menus.
+    workload has a value that `unless` states. `order` is its position in menus. `takes` names its parameters; one with
+    None refuses unknown ones itself.
 
     The rules agent uses `prior` and `after`. `prior` is the weight of its causes, below 1 if it rather prepares others.
     `after` names transformations that come first wherever they pay, since they leave this one more to do; it waits for
@@ -114,6 +119,7 @@ class Transformation(ABC):
     not_for: ClassVar[tuple[str, ...]] = ()
     unless: ClassVar[tuple[tuple[str, Any], ...]] = ()
     order: ClassVar[int]
+    takes: ClassVar[tuple[str, ...] | None] = ()
     prior: ClassVar[float] = 1.0
     after: ClassVar[tuple[str, ...]] = ()
     anew: ClassVar[bool] = False

@@ -55,6 +55,7 @@ _SHARE = 4  # the tiles that are on their way to the diagonal take at most this 
 class BlockDiagonal(Transformation):
     name = "block_diagonal"
     title = "Take several groups at once, by a block-diagonal operand"
+    takes = ("loop", "groups")
     order = 130
     causes = ("Busy", "Pairing", "MemoryLatency", "QueueFull", "ReadAfterWrite", "WriteAfterRead")
     uses = ("load", "store", "preload", "contraction")

@@ -25,6 +25,7 @@ _LATENCIES = 3  # of memory, in which everything stands still at a fence: stores
 class DropFence(Transformation):
     name = "drop_fence"
     title = "Drop a fence that orders nothing"
+    takes = ("fence", "loops")
     order = 230
     causes = ("Fence",)
     uses = ("synchronisation",)

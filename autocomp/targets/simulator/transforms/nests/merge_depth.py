@@ -44,6 +44,7 @@ _WITHIN = ("load", "elementwise", "preload", "contraction", "synchronisation")
 class MergeDepth(Transformation):
     name = "merge_depth"
     title = "Merge steps of the reduction into deeper ones"
+    takes = ("loops", "pad")
     order = 110
     causes = ("Busy", "Pairing", "Pipeline", "ReadAfterWrite", "WriteAfterRead")
     uses = ("load", "preload", "contraction")

@@ -50,6 +50,7 @@ _SUMS = {"float": ("float32", "float32", "float"), "int8_t": ("int8", "int32", "
 class MoveProducts(Transformation):
     name = "move_products"
     title = "Let the machine multiply"
+    takes = ("product",)
     order = 215
     causes = ("Host", "Idle")
     uses = ("configuration", "load", "preload", "contraction", "store")

@@ -32,6 +32,7 @@ _CYCLES = 50.0  # that the host takes for a few elements, with the fence's share
 class NegateOnStore(Transformation):
     name = "negate_on_store"
     title = "Let the move out change signs"
+    takes = ("tensor",)
     order = 220
     causes = ("Fence", "Host")
     uses = ("store", "configuration")

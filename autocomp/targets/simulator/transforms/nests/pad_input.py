@@ -48,6 +48,7 @@ _ROW = "·row"  # of a tile, as an axis of its iterations
 class PadInput(Transformation):
     name = "pad_input"
     title = "Work on a copy of the input with zeros around it"
+    takes = ("tensor",)
     order = 100
     causes = ("Host", "Pairing", "Drain")
     uses = ("load", "store", "configuration", "synchronisation")

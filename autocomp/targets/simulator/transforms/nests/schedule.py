@@ -54,6 +54,7 @@ class ChooseSchedule(Transformation):
 
     name = "schedule"
     title = "Choose tiles, blocks, order and buffers together"
+    takes = None
     order = 310
     causes = ("Bus", "MemoryLatency", "QueueFull", "ReadAfterWrite", "WriteAfterWrite", "Idle")
     anew = True

@@ -32,6 +32,7 @@ _CYCLES = 30.0  # of the host for an element, with the fence's share
 class AddInPlace(Transformation):
     name = "add_in_place"
     title = "Add results up in local memory"
+    takes = ("tensors",)
     order = 280
     causes = ("Fence", "Host")
     uses = ("contraction", "store")

@@ -23,6 +23,7 @@ _ROUND_TRIPS = 3  # latencies that a result needs through DRAM: out, a fence, an
 class KeepResults(Transformation):
     name = "keep_results"
     title = "Use results where they lie"
+    takes = ("tensors",)
     order = 270
     causes = ("Fence", "Bus", "MemoryLatency", "ReadAfterWrite")
     uses = ("load", "store", "contraction")

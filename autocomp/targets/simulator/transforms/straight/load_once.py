@@ -19,6 +19,7 @@ from autocomp.targets.simulator.transforms.straight.values import Value, home, k
 class LoadOnce(Transformation):
     name = "load_once"
     title = "Load what stays in local memory once"
+    takes = ("tensors",)
     order = 260
     causes = ("Bus", "MemoryLatency", "ReadAfterWrite", "QueueFull")
     uses = ("load",)

@@ -27,6 +27,7 @@ _GAIN = 0.1  # share of the computation's latencies that another order hides, ro
 class OrderCommands(Transformation):
     name = "order_commands"
     title = "Put commands that others wait for first"
+    takes = ("switch", "first")
     order = 300
     causes = ("ReadAfterWrite", "Pipeline", "Drain", "Idle", "MemoryLatency")
     after = ("drop_fence",)
