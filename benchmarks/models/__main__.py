@@ -3,8 +3,8 @@
     python -m benchmarks.models openai:MODEL[@BASE_URL] --base FOLDER [--tokens 200000] [WORKLOAD...]
 
 searches ten workloads with the prompts of this checkout and of FOLDER, an earlier one with an environment of its own
-(`make -C FOLDER .venv/.core`), at equal tokens. Prints for each the best cycles, the share of kernels that were right
-at the first try, tokens and price.
+(`make -C FOLDER .venv/.core`), at equal tokens. An agents file in place of the model states how it is asked. Prints
+for each the best cycles, the share of kernels that were right at the first try, tokens and price.
 
     python -m benchmarks.models --recorded
 
@@ -87,13 +87,21 @@ def candidates(run: Path) -> list[dict[str, Any]]:
     return [e for e in events if e["kind"] == "candidate" and e["kernel"] and e["parent"] is not None]
 
 
+def agents_file(model: str, folder: Path) -> Path:
+    """The agents file that is given, or one that names the model."""
+    if model.endswith((".yaml", ".yml")):
+        return Path(model).resolve()
+    file = folder / "agents.yaml"
+    file.write_text(yaml.safe_dump({"planner": [{"model": model}]}))
+    return file
+
+
 def compare(model: str, base: Path, workloads: list[str], tokens: int, evaluations: int) -> None:
     print(
         "| workload | version | best cycles | right at the first try | tokens | price |\n|---|---|---:|---:|---:|---:|"
     )
     with tempfile.TemporaryDirectory() as folder:
-        agents = Path(folder) / "agents.yaml"
-        agents.write_text(yaml.safe_dump({"planner": [{"model": model}]}))
+        agents = agents_file(model, Path(folder))
         for workload in workloads:
             for name, checkout in (("before", base), ("now", HERE)):
                 m = searched(checkout, workload, agents, tokens, evaluations)
@@ -149,7 +157,7 @@ def draft(manual: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", nargs="?", help="openai:MODEL[@BASE_URL]")
+    parser.add_argument("model", nargs="?", help="openai:MODEL[@BASE_URL], or an agents file")
     parser.add_argument("workloads", nargs="*", default=list(WORKLOADS))
     parser.add_argument("--base", type=Path, help="the earlier checkout")
     parser.add_argument("--tokens", type=int, default=200_000, help="of each search")

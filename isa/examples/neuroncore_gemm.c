@@ -14,7 +14,7 @@ void solution(bfloat16_t A[1024][1024], bfloat16_t B[1024][1024], bfloat16_t C[1
         dma_load(&A[128 * k][128 * (i + 1)], 1024 * k + 128 * (i + 1), 2048, 128, 128);
       if (tile == 6)  // the other half of B, a tile ahead
         dma_load(&B[128 * k][512], 8192 + 1024 * k + 512, 2048, 128, 512);
-      nc_matmul(sums, 1024 * k + 128 * i, 8192 + 1024 * k + 512 * half, 128, 512, 128, k > 0);
+      nc_matmul(sums, 1024 * k + 128 * i, 8192 + 1024 * k + 512 * half, 128, 512, 128, k > 0, 1, 128);
     }
     activation(COPY, results, sums, 512, 128, 1.0f, 0, 0);
     dma_store(&C[128 * i][512 * half], results, 2048, 128, 512);

@@ -102,6 +102,24 @@ def test_examples_are_right_and_fast(name: str) -> None:
         assert (verdict.ratio or 0) > 0.85
 
 
+def test_large_examples_are_kernels_of_their_machines() -> None:
+    for name in LARGE:
+        machine = isa.load(name, {}, ())
+        for operation, text in examples(machine).items():
+            SimulatorTarget.load(name, {}, ()).language.check(text, _problem(text, name, operation))
+
+
+def test_a_move_takes_what_the_page_says() -> None:
+    """neuroncore: 4,096 columns of bfloat16 are 8,192 bytes of each of 128 partitions, 32 local rows and 32 beats."""
+    machine = isa.load("neuroncore", {}, ())
+    load, store = (measured(machine)[name][0] for name in ("dma_load", "dma_store"))
+    assert (load.sizes["columns"], load.each) == (4096, 4096)
+    assert (store.sizes["columns"], store.each) == (4096, 128 * (32 + 32 - 1))
+    assert "for each DRAM row the local rows that make it, one a cycle, then its cycles of the bus" in timing_page(
+        machine
+    )
+
+
 def test_an_example_is_not_shown_for_a_machine_of_other_sizes() -> None:
     assert examples(isa.load("gemmini", {}, ()))
     assert not examples(isa.load("gemmini", {"DIM": 8}, ()))

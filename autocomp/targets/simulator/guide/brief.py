@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from autocomp.remember import remember
 from autocomp.targets.simulator.guide.forms import Told, constant_fields, told_forms
 from autocomp.targets.simulator.guide.measured import measured
+from autocomp.targets.simulator.guide.memories import memory_times
 from autocomp.targets.simulator.guide.narrowed import narrowed
 from autocomp.targets.simulator.guide.page import (
     advice,
     examples,
     headless,
     limits,
-    memory_times,
     overlap,
     times,
     units,
@@ -27,6 +27,7 @@ from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Memory, Parameter
 from autocomp.targets.simulator.isa.rules import memory_rule, requirements
 from autocomp.targets.simulator.isa.show import show, show_number, show_pointer, show_streams
+from autocomp.targets.simulator.isa.timing import ROLES
 from autocomp.targets.simulator.isa.tree import Number, Statement
 
 USUAL = frozenset({"load", "store", "contraction", "preload", "synchronisation", "front end"})
@@ -159,7 +160,10 @@ def _instruction(
     open_ones = [p for p in instruction.parameters if p.name not in told.constant]
     names = "" if told.constant else f"({', '.join(p.name for p in open_ones)})"
     runs = "" if instruction.unit is None else f", on unit {instruction.unit}"
-    yield from ("", f"## {instruction.name}{names}{runs}", "", instruction.doc)
+    yield from ("", f"## {instruction.name}{names}{runs}", "")
+    meaning = instruction.doc or _meaning(instruction)
+    if meaning:
+        yield meaning
     if open_ones:
         yield f"Operands: {_operands(open_ones)}."
     if told.forms:
@@ -181,6 +185,12 @@ def _instruction(
         yield from ("```", code, "```")
     if instruction.streams:
         yield from ("Sends, in place of itself:", "```", *show_streams(instruction.streams), "```")
+
+
+def _meaning(instruction: Instruction) -> str:
+    """The meaning of the role that an instruction states; empty where it states none."""
+    word = ROLES.get(str(instruction.words.get("role", "")), "")
+    return f"{word[0].upper()}{word[1:]}." if word else ""
 
 
 def _operands(parameters: Sequence[Parameter]) -> str:

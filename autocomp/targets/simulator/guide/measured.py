@@ -182,7 +182,11 @@ class _Probe:
 
     def _operands(self, instruction: Instruction, parts: Mapping[str, int]) -> Mapping[str, int | float]:
         """The command at its largest size, or with the share of some sizes that `parts` says."""
-        operands = dict(self.samples.get(instruction.name) or _plausible(self.accelerator, instruction))
+        likely = _plausible(self.accelerator, instruction)
+        operands = {**likely, **self.samples.get(instruction.name, {})}
+        words = instruction_role(self.accelerator, instruction).parameters
+        # Rows that do not meet, and are aligned as those of large tensors are.
+        operands |= {name: likely[name] for name, word in words.items() if word == "dram stride" and name in likely}
         for name in self._sizes(instruction):
             parameter = next(p for p in instruction.parameters if p.name == name)
             largest = int(operands[name]) if parameter.high is None else min(parameter.high, MOST_ROWS)
