@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from autocomp import schedules
 from autocomp import workload as workloads
 from autocomp.errors import ConfigError
 from autocomp.export import export_files
+from autocomp.export.activation import with_activation
 from autocomp.export.any_size import resized
 from autocomp.export.dispatch import dispatches
 from autocomp.export.host import run_on_simulator
@@ -21,10 +23,10 @@ from autocomp.export.schedule import Schedule, of_record
 from autocomp.schedules.arguments import bound
 from autocomp.schedules.fresh import fresh_record
 from autocomp.schedules.index import default_roots, user_root
-from autocomp.schedules.measured import machine_of, operation_of
-from autocomp.schedules.record import ScheduleRecord
+from autocomp.schedules.measured import arguments_of, machine_of, operation_of
+from autocomp.schedules.record import SIMULATED, ScheduleRecord
 from autocomp.schedules.store import Store, all_schedules, of_sizes, record_at
-from autocomp.schedules.verify import workload_of
+from autocomp.schedules.verify import renewed, workload_of
 from autocomp.targets.protocol import Target
 from autocomp.targets.registry import load_target
 from autocomp.targets.simulator.isa.model import Accelerator
@@ -32,6 +34,7 @@ from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import Workload
 
 EVALUATIONS = 16  # of a search that adapts: some seconds
+ACTIVATION = "activation"  # the option
 Asked = Workload | str | Mapping[str, Any]  # a workload, a file's name, or the keys of a file
 
 
@@ -145,8 +148,9 @@ def lookup(
 
 
 def lookup_or_adapt(workload: Asked, *, evaluations: int = EVALUATIONS, keep: bool = True, seed: int = 0) -> Answer:
-    """The kernel for a workload, a workload file, its keys, or the name of a shipped one. It is the store's, else the
-    best that a short search makes of the nearest schedules, which the user's store then keeps.
+    """The kernel for a workload, a workload file, its keys, or the name of a shipped one. It is the store's, or one of
+    the store's for the other activation where the machine takes that as an operand. Else it is the best that a short
+    search makes of the nearest schedules. The user's store keeps what it did not have.
 
     A record for another description of the machine counts only if its kernel is still correct. Raises AutocompError
     where there is no workload of that name, or where its naive kernel fails.
@@ -156,9 +160,12 @@ def lookup_or_adapt(workload: Asked, *, evaluations: int = EVALUATIONS, keep: bo
     served = known(asked, target)
     if served is not None:
         return served
-    record = fresh_record(asked, target, evaluations, _warn, seed=seed)
+    record, count = turned(asked, target), 1
+    if record is None:
+        record = fresh_record(asked, target, evaluations, _warn, seed=seed)
+        count = record.provenance.evaluations
     path = Store(user_root()).put(record)[0] if keep else None
-    return Answer(asked, target, record, "adapted", path, record.provenance.evaluations)
+    return Answer(asked, target, record, "adapted", path, count)
 
 
 def lookup_or_adapt_all(
@@ -207,6 +214,29 @@ def known(workload: Workload, target: Target) -> Answer | None:
         if answer is not None:
             return answer
         _warn(f"{stored.path} is for another description of {target.name}, and wrong on this one")
+    return None
+
+
+def turned(workload: Workload, target: Target) -> ScheduleRecord | None:
+    """A record that the stores have for the other activation, with its kernel for the workload's; it is evaluated. None
+    where there is no such record, or where the machine does not take the activation as an operand."""
+    operation, machine = operation_of(workload), machine_of(target)
+    for stored in of_sizes(machine, operation, _warn) if machine.kind == SIMULATED else ():
+        record = record_at(stored)
+        options = {**record.operation.options, ACTIVATION: workload.options.get(ACTIVATION)}
+        other = record.operation.model_copy(update={"options": options})
+        if not other.computes(operation) or record.target.parameters != machine.parameters:
+            continue
+        present = record.operation.bound
+        text = bound(record.kernel, present, {name: workload.options[name] for name in present})
+        accelerator = accelerator_of(target, "changing a kernel")
+        kernel = with_activation(text, str(stored.path), accelerator, workload.constants)
+        evaluation = None if kernel is None else target.evaluator(workload).evaluate(kernel)
+        if kernel is not None and evaluation is not None and evaluation.correct and evaluation.value is not None:
+            arguments = arguments_of(workload, target, kernel, evaluation.value)
+            now = datetime.now().astimezone()
+            record = record.model_copy(update={"kernel": kernel})
+            return renewed(record, target, workload, evaluation, now, arguments)
     return None
 
 

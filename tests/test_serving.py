@@ -71,6 +71,16 @@ def test_it_computes_with_the_scale_that_was_asked_for(adapted: Answer, layer: W
     assert np.array_equal(adapted.run(strided)["C"], reference(layer, arrays))
 
 
+def test_a_schedule_of_the_other_activation_serves_where_the_machine_takes_that_as_an_operand(adapted: Answer) -> None:
+    plain = lookup_or_adapt({**SIZES, "bias": "row", "scale": 0.04}, evaluations=4)
+    assert (plain.origin, plain.evaluations, plain.record.result.value) == ("adapted", 1, adapted.record.result.value)
+    arrays = _arrays(plain.workload)
+    sums = arrays["A"].astype(np.int32) @ arrays["B"].astype(np.int32) + arrays["bias"]
+    expected = np.clip(np.rint(sums.astype(np.float32) * np.float32(0.04)), -128, 127)
+    assert np.array_equal(plain.run(arrays)["C"], expected)
+    assert lookup_or_adapt({**SIZES, "bias": "row", "scale": 0.5}).path == plain.path
+
+
 def test_arrays_of_another_shape_or_type_are_refused(adapted: Answer) -> None:
     with pytest.raises(ConfigError, match=r"A of .* is int8\[20, 36\], not float32\[2\]"):
         adapted.run({"A": np.zeros(2, np.float32)})

@@ -94,9 +94,16 @@ class Forms:
         form = self._header.get(call.function)
         if form is not None and len(form.parameters) == len(call.arguments):
             return (call,)
-        return tuple(self._spelled(*command) for command in self._commands(call))
+        return tuple(self._spelled(*command) for command in self.commands(call))
 
-    def _commands(self, call: ast.Call) -> list[tuple[Instruction, tuple[ast.Expression, ...]]]:
+    def shortest(self, instruction: Instruction, operands: tuple[ast.Expression, ...]) -> ast.Call:
+        """The call of an instruction as kernels write it: in the shortest form of the header, or by its own name."""
+        spelled = self._spelled(instruction, operands)
+        return spelled if self.knows(spelled.function) else ast.Call(instruction.name, operands)
+
+    def commands(self, call: ast.Call) -> list[tuple[Instruction, tuple[ast.Expression, ...]]]:
+        """The instructions that a call issues, with their operands. Raises KernelError where an argument with a side
+        effect is used more than once."""
         form = self._known[call.function][len(call.arguments)]
         if isinstance(form, Instruction):
             return [(form, call.arguments)]
@@ -114,7 +121,7 @@ class Forms:
         return [
             command
             for callee, arguments in form.expansion
-            for command in self._commands(ast.Call(callee, tuple(in_c(a, bound) for a in arguments), line=call.line))
+            for command in self.commands(ast.Call(callee, tuple(in_c(a, bound) for a in arguments), line=call.line))
         ]
 
     def _spelled(self, instruction: Instruction, arguments: tuple[ast.Expression, ...]) -> ast.Call:
@@ -140,19 +147,19 @@ class Forms:
                     return None
             else:
                 fixed = algebra.names_in(expected).isdisjoint(form.parameters)
-                value = self._value(in_c(expected, {})) if fixed else None
-                if value is None or self._value(given) != value:
+                value = self.value(in_c(expected, {})) if fixed else None
+                if value is None or self.value(given) != value:
                     return None
         return bound if len(bound) == len(form.parameters) else None
 
-    def _value(self, node: ast.Expression) -> int | float | None:
+    def value(self, node: ast.Expression) -> int | float | None:
         """The value of an argument that is a literal or a constant, negated or not; None for any other."""
         if isinstance(node, ast.IntLiteral | ast.FloatLiteral):
             return node.value
         if isinstance(node, ast.Name):
             return self._constants.get(node.name, {"true": 1, "false": 0}.get(node.name))
         if isinstance(node, ast.Unary) and node.operator == "-":
-            value = self._value(node.operand)
+            value = self.value(node.operand)
             return None if value is None else -value
         return None
 

@@ -65,7 +65,7 @@ def verify(path: Path, now: datetime, extra_paths: Sequence[Path] = (), say_trus
     if not differences:
         return Verification(path, HOLDS)
     return Verification(
-        path, CHANGED, "; ".join(differences), _renewed(record, target, workload, evaluation, now, arguments)
+        path, CHANGED, "; ".join(differences), renewed(record, target, workload, evaluation, now, arguments)
     )
 
 
@@ -102,7 +102,7 @@ def _differences(record: ScheduleRecord, target: Target, evaluation: Evaluation)
     return differences
 
 
-def _renewed(
+def renewed(
     record: ScheduleRecord,
     target: Target,
     workload: Workload,
@@ -110,7 +110,8 @@ def _renewed(
     now: datetime,
     arguments: tuple[str, ...],
 ) -> ScheduleRecord:
-    """The record with the present machine and figures. The plans before the last keep the values of their search."""
+    """The record with the present machine, operation and figures. The plans before the last keep the values of their
+    search."""
     naive = target.evaluator(workload).evaluate(starting_kernel(workload, target), SCREEN).value
     result = figures(evaluation, naive or record.result.naive)
     plans: list[PlanStep] = [*record.plans]
