@@ -29,7 +29,7 @@ from autocomp.yaml_text import read_yaml
 EXTENT = 128  # of the multiplication that a draft is tried with
 PARTIAL = 100  # rows of one whose tiles do not come out even
 FORM = re.compile(r"^\s*// gemm: (?P<fields>\{.*\})\s*$", re.MULTILINE)
-FORM_FIELDS = ("dtype", "result", "layout", "scale")
+FORM_FIELDS = ("dtype", "result", "layout", "scale", "transpose_a", "transpose_b")
 
 
 @dataclass(frozen=True)

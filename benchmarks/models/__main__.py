@@ -11,10 +11,10 @@ for each the best cycles, the share of kernels that were right at the first try,
 replays the answers in `answers/`, which were written by hand as a capable model would. Prints the cycles of the first
 answer, of the one after feedback, and of the rules agent after as many evaluations as --evaluations.
 
-    python -m benchmarks.models --draft README.md
+    python -m benchmarks.models --draft NAME MANUAL...
 
-runs `autocomp isa draft` on the README of ucb-bar/gemmini, with a capable model's recorded answers in `drafts/`, and
-prints its report.
+runs `autocomp isa draft` on the manuals, with a capable model's recorded answers in `drafts/NAME`, and prints its
+report: `gemmini` with the README of ucb-bar/gemmini, `apple_amx` with pages of corsix/amx.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from benchmarks.endpoint import Body, Reply, completion, endpoint
 
 HERE = Path(__file__).resolve().parents[2]
 ANSWERS = Path(__file__).parent / "answers"
-DRAFTS = Path(__file__).parent / "drafts" / "gemmini"
+DRAFTS = Path(__file__).parent / "drafts"
 WORKLOADS = (
     *("gemm_512", "gemm_256x256x256", "gemm_100x70x30", "gemm_17x33x65", "gemm_bias_relu"),
     *("conv_14_256", "conv_padded", "conv_strided", "tiny_gemm", "gemm_vta"),
@@ -142,15 +142,17 @@ def row(folder: Path, evaluations: int) -> Iterator[str]:
         yield f"{rules.best:,}"
 
 
-def draft(manual: Path) -> None:
-    """A machine drafted from its manual by recorded answers, checked and searched."""
-    left = [f"````isa\n{file.read_text(encoding='utf-8')}````" for file in sorted(DRAFTS.glob("*.isa"))]
+def draft(name: str, manuals: list[str]) -> None:
+    """A machine drafted from its manuals by recorded answers, checked and searched."""
+    answers = sorted((DRAFTS / name).glob("*.isa"))
+    left = [f"````isa\n{file.read_text(encoding='utf-8')}````" for file in answers]
 
     def answer(body: Body) -> Reply:
         return completion(left.pop(0)) if left else Reply("{}", status=400)
 
     with tempfile.TemporaryDirectory() as place, endpoint(answer, ["recorded"]) as (spec,):
-        command = [sys.executable, "-m", "autocomp", "isa", "draft", manual.resolve(), "-o", "drafted.isa", "--plain"]
+        pages = [Path(manual).resolve() for manual in manuals]
+        command = [sys.executable, "-m", "autocomp", "isa", "draft", *pages, "-o", f"{name}.isa", "--plain"]
         own = {**os.environ, "AUTOCOMP_CACHE": place}
         subprocess.run([*command, "--planner-model", spec], cwd=place, env=own, check=True)
 
@@ -163,10 +165,10 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=200_000, help="of each search")
     parser.add_argument("--evaluations", type=int, default=20, help="of each search")
     parser.add_argument("--recorded", action="store_true", help="replay the recorded answers")
-    parser.add_argument("--draft", type=Path, metavar="MANUAL", help="the manual that the recorded drafts are of")
+    parser.add_argument("--draft", nargs="+", metavar=("NAME", "MANUAL"), help="replay the drafts of manuals")
     arguments = parser.parse_args()
     if arguments.draft:
-        draft(arguments.draft)
+        draft(arguments.draft[0], arguments.draft[1:])
     elif arguments.recorded:
         replay(arguments.evaluations)
     elif arguments.model is None or arguments.base is None:

@@ -19,9 +19,9 @@ STALLS: Mapping[str, Cause] = {
         "issue its commands earlier, so that they wait in its queue",
     ),
     HOST: Cause(
-        "The host has not issued the next command yet: it still runs code of the kernel.",
-        "runs the code before the command",
-        "have less code between commands: fewer and larger commands, addresses worked out once",
+        "The host has not issued the next command yet: it issues others, or runs code of the kernel that takes time.",
+        "has not issued the command yet",
+        "have fewer and larger commands, and less code that takes time between them",
     ),
     "QueueFull": Cause(
         "Commands leave the host in program order. The next one finds no room in its unit's queue, and holds up all"

@@ -17,6 +17,8 @@ from autocomp.workload.model import Workload
 STRETCHES = 4  # of the critical path
 ANSWERS = 4  # to what-ifs, those that save most
 _WORTH_NAMING = 0.05  # share of the cycles
+_WORTH_SAVING = 0.005
+_REACHED = 0.99  # share of the bound
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ def _story_of_the_path(evaluation: Evaluation, limits: Limits) -> Iterator[str]:
         if segment.share >= _WORTH_NAMING:
             yield f"{segment.share:.0%} of the critical path: {segment.words}"
     for answer in limits.what_if[:ANSWERS]:
-        yield f"{answer.words}, the kernel would take {max(0.0, answer.saved):.0%} fewer cycles"
+        if answer.saved >= _WORTH_SAVING:
+            yield f"{answer.words}, the kernel would take {answer.saved:.0%} fewer cycles"
     unit, cause = max(limits.shares, key=lambda key: limits.shares[key])
     busy = evaluation.evidence.parts.get(unit, {}).get(BUSY, 0)
     yield _roof(evaluation, busy / cycles_of(evaluation), cause)
@@ -99,6 +102,8 @@ def _roof(evaluation: Evaluation, busy: float, cause: str = BUSY) -> str:
     parts = (evaluation.bound or Bound(0)).parts
     if "compute" not in parts:
         return f"{evaluation.ratio or 0.0:.0%} of the bound is reached"
+    if (evaluation.ratio or 0.0) >= _REACHED:
+        return f"{evaluation.ratio:.1%} of the bound is reached, and hardly anything is left to gain"
     limit = "computation" if parts.get("compute", 0) >= parts.get("memory", 0) else "DRAM traffic"
     kind = "work that could be done in fewer cycles" if busy > 0.8 else "waiting, which independent work can hide"
     if cause == HOST:

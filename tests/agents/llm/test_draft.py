@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autocomp.drafting.check import check_draft
+from autocomp.drafting.check import check_draft, multiplication
 from autocomp.drafting.draft import located
 from autocomp.drafting.manual import read_manual
 from benchmarks.models.__main__ import DRAFTS
@@ -130,6 +130,11 @@ def test_the_description_is_found_in_an_answer() -> None:
 @pytest.mark.long
 def test_a_draft_from_a_public_readme_holds() -> None:
     manual = read_manual(VTA.parent / "gemmini" / "README.md")
-    outcome = check_draft((DRAFTS / "1.isa").read_text(encoding="utf-8"), manual, "gemmini")
+    outcome = check_draft((DRAFTS / "gemmini" / "1.isa").read_text(encoding="utf-8"), manual, "gemmini")
     assert outcome.faults == ()
     assert {moved.name for moved in outcome.moved if moved.swing > 0.05} == {"MEM_LATENCY", "ARRAY_LATENCY", "BUS"}
+
+
+def test_a_draft_may_want_an_operand_transposed() -> None:
+    form = multiplication("// gemm: {dtype: float32, transpose_a: true}\n", "machine", rows=100)
+    assert (form["transpose_a"], form["dims"]) == (True, {"I": 100, "J": 128, "K": 128})

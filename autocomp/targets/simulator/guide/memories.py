@@ -1,4 +1,4 @@
-"""How long memories take, in sentences: buses, how rows of DRAM become requests, the pace of moves, ports of banks."""
+"""The time that memories take, in sentences: buses, requests for rows of DRAM, the pace of moves, ports of banks."""
 
 from __future__ import annotations
 
