@@ -8,11 +8,13 @@ trying the operand's values. An operand without a field of its own may be implie
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from lark import Token
 
 from autocomp.errors import IsaError
+from autocomp.remember import remembered
 from autocomp.targets.simulator.isa.algebra import bits_to_float, float_to_bits, names_in, substitute, wrap
 from autocomp.targets.simulator.isa.language.expressions import build_int, evaluate_int, fail, unknown
 from autocomp.targets.simulator.isa.language.scope import Scope
@@ -137,7 +139,12 @@ def decode(accelerator: Accelerator, words: Mapping[str, int]) -> tuple[str, dic
     """
     if set(words) != set(command_words(accelerator)):
         raise IsaError(f"a command of {accelerator.full_name} has the words {', '.join(command_words(accelerator))}")
-    candidates = [(i, o) for i in accelerator.instructions if i.encoding and (o := _operands(i, words)) is not None]
+    candidates = [
+        (instruction, operands)
+        for instruction, fixed in _encoded(accelerator)
+        if all(words[word] & mask == value for word, mask, value in fixed)
+        and (operands := _operands(instruction, words)) is not None
+    ]
     if len(candidates) != 1:
         spelled = ", ".join(f"{word}={value:#x}" for word, value in words.items())
         several = " and ".join(i.name for i, _ in candidates) or "no instruction"
@@ -148,30 +155,68 @@ def decode(accelerator: Accelerator, words: Mapping[str, int]) -> tuple[str, dic
     return instruction.name, {p.name: operands[p.name] for p in instruction.parameters}
 
 
+@remembered
 def command_words(accelerator: Accelerator) -> tuple[str, ...]:
     """Names of the words of a command, in the order of the description; none if it declares no encoding."""
     return tuple(name.partition(".")[2] for name in accelerator.settings if name.startswith(f"{SECTION}."))
 
 
-def _operands(instruction: Instruction, words: Mapping[str, int]) -> dict[str, Operand] | None:
-    """The operands that these words hold, or None if they are not this instruction."""
-    operands: dict[str, Operand] = {}
+@dataclass(frozen=True)
+class _Bits:
+    """The bits of a field that holds a value of `parameter`. Where it holds a function of it, `table` has the values by
+    their bits."""
+
+    word: str
+    low: int
+    size: int
+    parameter: Parameter
+    table: Mapping[int, int] | None = None
+
+    def operand(self, words: Mapping[str, int]) -> Operand | None:
+        """The operand in these words, or None if no value of it has these bits."""
+        raw = (words[self.word] >> self.low) & ((1 << self.size) - 1)
+        if self.table is not None:
+            return self.table.get(raw)
+        is_float = self.parameter.kind == "float"
+        return bits_to_float(raw) if is_float else wrap(raw, self.size, _is_signed(self.parameter))
+
+
+@remembered
+def _encoded(accelerator: Accelerator) -> tuple[tuple[Instruction, tuple[tuple[str, int, int], ...]], ...]:
+    """The instructions with encodings, each with the bits that it fixes: (word, mask, value)."""
+    return tuple((i, tuple(_fixed(i))) for i in accelerator.instructions if i.encoding)
+
+
+def _fixed(instruction: Instruction) -> Iterator[tuple[str, int, int]]:
     for field in instruction.encoding:
-        bits = field.high - field.low + 1
-        raw = (words[field.word] >> field.low) & ((1 << bits) - 1)
         if isinstance(field.value, Number):
-            if raw != field.value.value:
-                return None
-        elif isinstance(field.value, Name):
-            parameter = _parameter(instruction, field.value.name)
-            is_float = parameter.kind == "float"
-            operands[parameter.name] = bits_to_float(raw) if is_float else wrap(raw, bits, _is_signed(parameter))
-        else:
-            parameter = _parameter(instruction, next(iter(names_in(field.value))))
-            chosen = next((v for v in _values(parameter) if _image(field.value, parameter, v) == raw), None)
-            if chosen is None:
-                return None
-            operands[parameter.name] = chosen
+            mask = ((1 << (field.high - field.low + 1)) - 1) << field.low
+            yield field.word, mask, int(field.value.value) << field.low
+
+
+@remembered
+def _bits(instruction: Instruction) -> tuple[_Bits, ...]:
+    """The fields of operands."""
+    return tuple(_bits_of(instruction, field) for field in instruction.encoding if not isinstance(field.value, Number))
+
+
+def _bits_of(instruction: Instruction, field: EncodedField) -> _Bits:
+    size = field.high - field.low + 1
+    parameter = _parameter(instruction, next(iter(names_in(field.value))))
+    if isinstance(field.value, Name):
+        return _Bits(field.word, field.low, size, parameter)
+    images = {cast(int, _image(field.value, parameter, value)): value for value in _values(parameter)}
+    return _Bits(field.word, field.low, size, parameter, images)
+
+
+def _operands(instruction: Instruction, words: Mapping[str, int]) -> dict[str, Operand] | None:
+    """The operands that an instruction's words hold, or None if one has no value with these bits."""
+    operands: dict[str, Operand] = {}
+    for bits in _bits(instruction):
+        operand = bits.operand(words)
+        if operand is None:
+            return None
+        operands[bits.parameter.name] = operand
     return operands | {name: operands[carrier] for name, carrier in instruction.implied.items()}
 
 
