@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from autocomp.simulator import run_program
 
 from autocomp.errors import KernelError
 from autocomp.targets.simulator import isa, kernel
@@ -64,3 +66,19 @@ def test_a_command_that_depends_on_where_tensors_lie_is_refused(body: str, messa
 )
 def test_a_command_that_does_not_is_accepted(body: str) -> None:
     check(body.replace("MACHINE_IS_OLD", "DIM > 4"))
+
+
+@pytest.mark.parametrize(("row", "error"), [(4, None), (1 << 48, "the address of a tensor does not fit into uint32_t")])
+def test_a_pointer_may_hold_a_local_address_that_is_taken_as_a_short_number(row: int, error: str | None) -> None:
+    moved = "mvin(A, (uint32_t)(&*(float*)((uint64_t)(float*)row[0] + 4)), 4, 4);"
+    text = f"void solution(float A[4][4], int64_t row[1]) {{ config_ld(16, 1.0f, 4, 0); {moved} fence(); }}"
+    tables = isa.lower(MACHINE)
+    program = kernel.link(kernel.compile(kernel.parse(text), MACHINE), tables)
+    outcome = run_program(tables.machine, program, {"A": np.zeros((4, 4), np.float32), "row": np.array([row])})
+    assert (outcome.error and outcome.error.message) == error
+
+
+@pytest.mark.parametrize("pointer", ["A", "A[1]", "&A[2][3]", "(float*)((uint64_t)A + 4)"])
+def test_the_address_of_a_tensor_does_not_become_a_short_number(pointer: str) -> None:
+    with pytest.raises(KernelError, match="does not fit into uint32_t"):
+        check(f"mvin(A, (uint32_t)({pointer}), 4, 4);")

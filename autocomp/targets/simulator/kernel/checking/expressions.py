@@ -26,6 +26,7 @@ from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, Code
 from autocomp.targets.simulator.kernel.code.typed import (
     INT64_HIGH,
     INT64_LOW,
+    Address,
     Assign,
     Check,
     Constant,
@@ -172,18 +173,34 @@ class Expressions:
         if isinstance(source, Pointer) and kind == BOOL:
             return operation(BOOL, Code.ToBool, value)
         if isinstance(source, Pointer) and isinstance(kind, Scalar):
-            if kind.floating or (kind.bits < 64 and not is_null(value)):
-                self.fail(node, f"the address of a tensor does not fit into {kind}", "use uint64_t")
-            if not is_null(value):
+            number = retype(value, INT64)
+            if kind.floating or kind.bits < 64:
+                number = self._local_address(number, kind, node)
+            elif not is_null(value):
                 self.unit.numeric_addresses.add(node.line)
-            return convert(retype(value, INT64), kind)
+            return convert(number, kind)
         if isinstance(kind, Pointer) and isinstance(source, Pointer | Scalar):
             if isinstance(source, Scalar) and source.floating:
                 self.fail(node, f"{source} cannot become a pointer")
-            if isinstance(source, Scalar) and isinstance(value, Constant) and not is_null(value):
+            if isinstance(source, Scalar) and isinstance(value, Constant) and int(value.value) >> POINTER_SHIFT:
                 self.fail(node, f"{value.value} is not the address of a tensor", "write &A[i][j]")
             return retype(value, kind)
         return self.fail(node, f"{describe(source)} cannot become {describe(kind)}")
+
+    def _local_address(self, number: Value, kind: Scalar, node: Any) -> Value:
+        """A pointer as the local address that it may hold, which is a small number; the address of a tensor is
+        refused, where need be in the run."""
+        message = f"the address of a tensor does not fit into {kind}"
+        low, high = (number.value,) * 2 if isinstance(number, Address) else bounds(number)
+        if kind.floating or low >= 1 << POINTER_SHIFT:
+            self.fail(node, message, "use uint64_t")
+        if high < 1 << POINTER_SHIFT:
+            return number
+        held, fits = self.temporary(number, node), self.temporary(Constant(INT, 0), node)
+        self.unit.messages.append(message)
+        small = operation(INT, Code.LtU, held, Constant(INT64, 1 << POINTER_SHIFT))
+        check = Check(VOID, fits, len(self.unit.messages) - 1)
+        return Sequence(INT64, (Assign(INT64, held, number), Assign(INT, fits, small), check), held)
 
     # --- places ---
 

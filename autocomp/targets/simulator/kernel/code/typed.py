@@ -92,7 +92,8 @@ class Sequence(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Ends the run with the unit's message number `message` if a variable has no value yet, as `assigned` says."""
+    """Ends the run with the unit's message number `message` if `assigned` is 0: a variable has no value yet, or
+    one that is not allowed."""
 
     type: CType
     assigned: Variable
