@@ -22,7 +22,7 @@ from autocomp.workload import load, parse
 from autocomp.workload.model import Workload
 
 MACHINES = sorted(file.stem for file in data_dir("isa").glob("*.isa"))
-LARGE = ("neuroncore",)  # whose examples take as long as those of all others together
+LARGE = ("neuroncore", "tpu_v1")  # whose examples take as long as those of all others together
 
 
 def test_a_page_of_a_small_machine(golden) -> None:  # type: ignore[no-untyped-def]
