@@ -113,16 +113,17 @@ def fewest_cycles(workload: Workload, accelerator: isa.Accelerator) -> float:
 
 
 def test_engines_of_one_kind_multiply_beside_one_another(tmp_path: Path) -> None:
-    text = (Path(__file__).parent / "rowwise.isa").read_text()
+    """The host sends a command a cycle: products of four cycles let it keep up with both."""
+    text = (Path(__file__).parent / "rowwise.isa").read_text().replace("busy: 1; latency: 8;", "busy: 4; latency: 8;")
     multiply = text[text.index("  instruction multiply(") : text.index("  instruction store(")]
     second = multiply.replace("multiply(", "multiply_too(").replace("on mma ", "on mma_too ")
     unit = "  unit mma { kind: serial; entries: 16; }"
-    text = text.replace(unit, f"{unit}\n{unit.replace('mma', 'mma_too')}").replace(multiply, multiply + second)
-    (tmp_path / "twins.isa").write_text(text.replace("accelerator rowwise", "accelerator twins"))
+    twins = text.replace(unit, f"{unit}\n{unit.replace('mma', 'mma_too')}").replace(multiply, multiply + second)
     fewest = []
-    for name in ("rowwise", "twins"):
+    for name, given in (("one", text), ("twins", twins)):
+        (tmp_path / f"{name}.isa").write_text(given.replace("accelerator rowwise", f"accelerator {name}"))
         workload = gemm({**ROWWISE, "accelerator": name}, 32, 64, 64)
-        fewest.append(fewest_cycles(workload, isa.load(name, {}, [Path(__file__).parent, tmp_path])))
+        fewest.append(fewest_cycles(workload, isa.load(name, {}, [tmp_path])))
     assert fewest[1] < 0.75 * fewest[0]
 
 
@@ -218,7 +219,7 @@ def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
             0.7,
             marks=pytest.mark.long,
         ),
-        (ROWWISE, 0.3),
+        (ROWWISE, 0.2),
     ],
     ids=[
         "packed blocks and tokens",

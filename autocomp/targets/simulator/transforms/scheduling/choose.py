@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product as cartesian
 from math import ceil, prod
 
+from autocomp.targets.simulator.isa.main_memory import longest_latency
 from autocomp.targets.simulator.transforms.scheduling import steps
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
@@ -123,9 +124,17 @@ def _usual(model: CostModel) -> Schedule:
     """The schedule that others start from: the largest tiles, with all moves beside computation."""
     leaves = model.leaves
     base = plain(model.computation, leaves)
-    return replace(
-        base, width={}, ahead=BOTH - leaves.flowing, early=_EARLY, deferred=True, kept=leaves.keeps, lead=_LEAD
-    )
+    usual = replace(base, width={}, ahead=BOTH - leaves.flowing, deferred=True, kept=leaves.keeps, lead=_LEAD)
+    return replace(usual, early=max(_EARLY, arrival(model, usual)) if isinstance(leaves, Tasks) else _EARLY)
+
+
+def arrival(model: CostModel, schedule: Schedule) -> int:
+    """The products in whose time a move of any operand that is loaded ahead comes in."""
+    grid = Grid(model.computation, schedule)
+    tiles = {o: prod(grid.tiles[dim] for dim in grid.dims(o)) for o in schedule.ahead}
+    moves = (model.moves(o, grid) / count * model.width(o, grid) for o, count in tiles.items())
+    cycles = longest_latency(model.leaves.accelerator) + max(moves, default=0.0)
+    return ceil(cycles / max(1.0, model.tile(grid, schedule.tile.get(model.computation.row, 1), schedule.kept)))
 
 
 def _bases(model: CostModel) -> Iterator[Schedule]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, equal
+from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, arrival, equal
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -38,7 +38,7 @@ def _ahead(given: Raised) -> Iterator[Schedule]:
     commands as its queues hold; a program may go ahead by more."""
     if given.leaves.flowing - set(given.leaves.queued):
         yield replace(given.schedule, ahead=BOTH - set(given.leaves.queued), early=0)
-    for early in _EARLY:
+    for early in sorted({*_EARLY, arrival(given.model, given.schedule)}):
         yield replace(given.schedule, ahead=BOTH - given.leaves.flowing, early=early)
     for lead in _LEADS:
         yield replace(given.schedule, lead=lead)

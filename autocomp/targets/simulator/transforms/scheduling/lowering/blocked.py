@@ -36,7 +36,18 @@ def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]
             tasks = _in_lines(computation, tasks)
         else:
             tasks = _stacked(computation, _blocked(computation, tasks, operand), operand)
-    return computation, tasks
+    return _by_pixel(computation, tasks)
+
+
+def _by_pixel(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
+    """The same where a tile is one pixel, and pixels that taps share follow one another: each is a piece of a line."""
+    pieced = replace(computation, pieced=True)
+    shared = {other for other, _ in pieced.overlaps.values()}
+    alone = computation.row in shared - tasks.sizes.keys() and not computation.pieced and tasks.rooms["left"].rows == 1
+    if not alone or _taken(tasks, "left") or "left" in tasks.filled:
+        return computation, tasks
+    wide = _in_lines(computation, tasks)
+    return (pieced, wide) if "left" in wide.wide else (computation, tasks)
 
 
 def _blocked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
@@ -82,7 +93,9 @@ def _in_lines(computation: Contraction, tasks: Tasks) -> Tasks:
     if load.piece is None or load.parts is not None:
         return tasks
     across = turned(load)
-    bytes_of_row = load.piece.bytes // rows if across else load.piece.stride
+    move = _move(load)
+    stride = load.piece.stride or (0 if move is None else move.stride)  # of one row the operands say it
+    bytes_of_row = load.piece.bytes // rows if across else stride
     row = computation.row
     names = counted(tasks, load, "left turned" if across else "left", "row", row, rows)
     if len(names) != 1:
