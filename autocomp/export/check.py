@@ -22,7 +22,6 @@ from autocomp.export.any_size import TRIALS, AnySize, Trial, draw, drawn_values,
 from autocomp.export.blocks import Blocks, cuts
 from autocomp.export.dispatch import families
 from autocomp.export.files import HOST_FOLDER
-from autocomp.export.header import accelerator_header
 from autocomp.export.host import Host, compile_library, knows_flags, random_array, run_on_simulator
 from autocomp.export.numbers import Numbers
 from autocomp.export.quantised import Layer, layers
@@ -47,9 +46,8 @@ def check_export(
     compare the memory with what the simulator makes of the kernel. Returns the flags that this compiler lacks.
 
     Raises CandidateFailure where they differ or do what C does not define, KernelError where the compiler or the
-    simulator refuses, and IsaError where the description has no encoding.
+    simulator refuses.
     """
-    accelerator_header(accelerator)  # without it there is nothing to compile against
     flags = [flag for flag in (PATTERN, SANITIZER) if knows_flags(flag)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

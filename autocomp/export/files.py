@@ -27,7 +27,7 @@ RECORDER = "recorder.c"
 
 def export_files(schedules: Sequence[Schedule], accelerator: Accelerator, vendor_header: str | None) -> dict[str, str]:
     """Texts by file name. `vendor_header` is what kernels include, as in `include/machine.h`; without one it is
-    `machine.h`. Where the description has an encoding, the folder `host` holds a header of that name and a recorder.
+    `machine.h`. The folder `host` holds a header of that name and a recorder.
 
     Raises ConfigError where two kernels have one name, KernelError for what C cannot say.
     """
@@ -41,7 +41,6 @@ def export_files(schedules: Sequence[Schedule], accelerator: Accelerator, vendor
     files[DISPATCH] = dispatch_source(operations)
     files |= layer_files(layers(schedules))
     files[DOCUMENT] = document(schedules, operations, accelerator, header).model_dump_json(indent=2) + "\n"
-    if any(instruction.encoding for instruction in accelerator.instructions):
-        files[f"{HOST_FOLDER}/{header}"] = accelerator_header(accelerator)
-        files[f"{HOST_FOLDER}/{RECORDER}"] = recorder(accelerator)
+    files[f"{HOST_FOLDER}/{header}"] = accelerator_header(accelerator)
+    files[f"{HOST_FOLDER}/{RECORDER}"] = recorder(accelerator)
     return files

@@ -7,7 +7,7 @@ is expanded into instructions. Each of these is written in the shortest form of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from autocomp.errors import KernelError, Place
@@ -15,6 +15,7 @@ from autocomp.targets.simulator.isa import algebra, tree
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, Instruction, Parameter
 from autocomp.targets.simulator.isa.show import show
 from autocomp.targets.simulator.kernel import call_forms
+from autocomp.targets.simulator.kernel.code.types import NARROW_FLOATS
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.walk import walk
 
@@ -54,6 +55,17 @@ def commands_of(form: Alias, known: CallForms) -> list[tuple[str, tuple[tree.Exp
 def c_number(value: int | float) -> str:
     """A constant as C writes it; large ones in hexadecimal, which makes 32 bits of them unsigned."""
     return repr(value) if isinstance(value, float) or value < 1 << 16 else f"0x{value:X}"
+
+
+def narrow_types(names: Iterable[str]) -> str:
+    """Definitions of those types of tensors that C lacks: numbers in memory, with which only the machine computes."""
+    used = set(names)
+    return "".join(
+        f"#ifndef {kind.name.upper()}  // define it where {kind.name} is a type already\n#define {kind.name.upper()}\n"
+        f"typedef struct {{ uint{kind.bits}_t bits; }} {kind.name};\n#endif\n"
+        for kind in NARROW_FLOATS
+        if kind.name in used
+    )
 
 
 class Forms:

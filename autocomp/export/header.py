@@ -1,8 +1,8 @@
 """A C header for an accelerator, made from its description: what the vendor's header offers kernels, on any machine.
 
-Each instruction becomes a function that packs its operands into command words, as the description encodes them, and
-hands them to one function. The user defines it: for the hardware the instruction that sends a command, for a
-computer without it a recorder, which `recorder` makes.
+Each instruction becomes a function that packs its operands into command words, as the description encodes them or
+else in a form of our own, and hands them to one function. The user defines it: for the hardware the instruction that
+sends a command, for a computer without it a recorder, which `recorder` makes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autocomp.errors import IsaError
-from autocomp.export.forms import c_number, commands_of, header_forms, in_c, issue_name
+from autocomp.export.encoding import encoded
+from autocomp.export.forms import c_number, commands_of, header_forms, in_c, issue_name, narrow_types
 from autocomp.export.lower import lower
 from autocomp.targets.simulator.isa.language.encoding import command_words
 from autocomp.targets.simulator.isa.model import Accelerator, Alias, EncodedField, Instruction, Library, Parameter
@@ -110,16 +110,10 @@ void {name}_wait(void) {{
 
 
 def accelerator_header(accelerator: Accelerator) -> str:
-    """The header. Raises IsaError where the description has no encoding.
-
-    Instructions without one are left out, but for the fence: a kernel that uses them does not compile.
+    """The header. Where the description states an encoding, instructions without one are left out, but for the fence: a
+    kernel that uses them does not compile. Where it states none, commands are as `encoded` has them.
     """
-    words = command_words(accelerator)
-    if not words:
-        raise IsaError(
-            f"{accelerator.path} states no encoding, so that there are no commands to send",
-            hint="declare one, as in: encoding { opcode: 8; operand: 64; }",
-        )
+    accelerator = encoded(accelerator)
     parameters = ", ".join(f"{name} = {value}" for name, value in accelerator.parameters.items())
     parts = [
         _HEAD.format(
@@ -128,6 +122,7 @@ def accelerator_header(accelerator: Accelerator) -> str:
             words=_word_parameters(accelerator),
             parameters=textwrap.fill(parameters, 100, initial_indent="// ", subsequent_indent="// "),
         ),
+        narrow_types(str(BY_ELEMENT[element]) for element in accelerator.types.values()),
         "".join(f"typedef {BY_ELEMENT[element]} {name};\n" for name, element in accelerator.types.items()),
         "".join(f"#define {name} {c_number(value)}\n" for name, value in accelerator.constants.items()),
         *(text for i in accelerator.instructions if (text := _issue(accelerator, i)) is not None),
@@ -139,6 +134,7 @@ def accelerator_header(accelerator: Accelerator) -> str:
 
 def recorder(accelerator: Accelerator) -> str:
     """C that keeps the commands of kernels compiled with `accelerator_header`, for a host without the hardware."""
+    accelerator = encoded(accelerator)
     words = command_words(accelerator)
     return _RECORDER.format(
         name=accelerator.name,

@@ -21,11 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.errors import ConfigError, KernelError
+from autocomp.export.encoding import encoded
 from autocomp.simulator import SimulationOptions, SimulationResult, _core, run_program
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.language.encoding import command_words
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.kernel.code.bytecode import DTYPE_INDEX, POINTER_SHIFT, Code
+from autocomp.targets.simulator.kernel.code.types import NUMPY_NAMES
 from autocomp.workload import TensorSpec
 from autocomp.workload.datatypes import array_type, data_type
 
@@ -68,7 +70,7 @@ class Host:
         self._library.autocomp_commands.restype = ctypes.POINTER(ctypes.c_uint64)
         self._library.autocomp_command_count.restype = ctypes.c_size_t
         self._library.autocomp_memory_at.restype = ctypes.c_size_t
-        self._accelerator = accelerator
+        self._accelerator = encoded(accelerator)
 
     def call(
         self,
@@ -153,7 +155,7 @@ class Replay:
         self._slots = 1
 
     def _add(self, name: str, array: npt.NDArray[Any], address: int) -> None:
-        tensor = _Tensor(name, array, _dtype(array.dtype), address)
+        tensor = _Tensor(name, array, NUMPY_NAMES[array.dtype.name], address)
         self._tensors.append(tensor)
         self._initial[name] = array.copy()
         self._seen[name] = array.copy()
@@ -189,7 +191,7 @@ class Replay:
         for number, tensor in enumerate(self._tensors):
             now, before = tensor.array.reshape(-1), self._seen[tensor.name].reshape(-1)
             for place in np.flatnonzero(now.view(_bits(now)) != before.view(_bits(now))):
-                floating = now.dtype.kind == "f"
+                floating = now.dtype.kind not in "iub"
                 bits = np.float64(now[place]).view(np.int64) if floating else int(now[place].astype(np.int64))
                 self._code.append((Code.LoadFloat if floating else Code.LoadInt, 0, 0, 0, int(bits)))
                 pointer = ((number + 1) << POINTER_SHIFT) + int(place) * tensor.array.itemsize
@@ -231,10 +233,6 @@ class Replay:
 
 def _bits(array: npt.NDArray[Any]) -> Any:
     return np.dtype(f"u{array.itemsize}")
-
-
-def _dtype(dtype: Any) -> str:
-    return f"{'u' if dtype.kind == 'b' else dtype.kind}{8 * dtype.itemsize}"
 
 
 def run_on_simulator(

@@ -10,7 +10,7 @@ from autocomp.errors import KernelError
 from autocomp.export.any_size import MOST, AnySize
 from autocomp.export.blocks import Block, Blocks
 from autocomp.export.dispatch import Dispatch
-from autocomp.export.forms import c_number
+from autocomp.export.forms import c_number, narrow_types
 from autocomp.export.lower import MEMORY, Lowered, lower
 from autocomp.export.schedule import Schedule
 from autocomp.targets.simulator.isa.model import Accelerator
@@ -92,12 +92,14 @@ def _any_size_head(kernel: AnySize) -> str:
 
 def kernels_header(schedules: Sequence[Schedule], operations: Sequence[Dispatch]) -> str:
     """The declarations of all functions."""
+    narrow = narrow_types(c_type(tensor.dtype) for schedule in schedules for tensor in schedule.tensors)
     lines = [
         "// Kernels of one accelerator. A function returns when its result is in memory; tensors are row-major and do",
         "// not overlap. A dispatch function returns 0, or -1 where it has no kernel for the sizes and did nothing.",
         "// Strides are the elements from the begin of one row to that of the next.",
         "#pragma once",
         _STANDARD,
+        *([narrow] if narrow else []),
         *(f"void {schedule.function}({_parameters(schedule.tensors, schedule.arguments)});" for schedule in schedules),
         *(f"{_dispatch_head(operation)};" for operation in operations),
         *(f"{_any_size_head(o.fallback)};" for o in operations if isinstance(o.fallback, AnySize)),
