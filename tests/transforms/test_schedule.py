@@ -512,6 +512,7 @@ class _Wrong(Transformation):
 
     name = "wrong"
     title = "Wrong"
+    takes = ("without",)
 
     def candidates(self, facts: Facts) -> list[Proposal]:
         return []
