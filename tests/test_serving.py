@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from autocomp import workload as workloads
 from autocomp.errors import ConfigError
 from autocomp.schedules.index import user_root
+from autocomp.search import executors
 from autocomp.serving import Answer, lookup, lookup_or_adapt, lookup_or_adapt_all
 from autocomp.workload import Workload
 
@@ -34,9 +36,23 @@ def layer() -> Workload:
     return workloads.parse(LAYER, Path("layer.yaml"))
 
 
+@pytest.fixture(scope="module")
+def found(layer: Workload, tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    """Adapted into an empty store."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path_factory.mktemp("store")))
+        patch.setenv("AUTOCOMP_SHIPPED_SCHEDULES", "0")
+        patch.setattr(executors, "available_cores", lambda: 1)
+        return lookup_or_adapt(layer, evaluations=4)
+
+
 @pytest.fixture
-def adapted(layer: Workload) -> Answer:
-    return lookup_or_adapt(layer, evaluations=4)
+def adapted(found: Answer) -> Answer:
+    """The answer in a store of the test's own, which holds nothing else."""
+    assert found.path is not None
+    store = found.path.parents[2]
+    shutil.copytree(store, user_root())
+    return replace(found, path=user_root() / found.path.relative_to(store))
 
 
 def reference(layer: Workload, arrays: dict[str, np.ndarray]) -> np.ndarray:
