@@ -10,10 +10,7 @@ from autocomp.data import write_atomically
 from autocomp.search.cache import EvaluationCache
 from autocomp.search.candidate import (
     DUPLICATE,
-    ERROR,
     FAILED,
-    NO_PLAN,
-    NOT_IMPLEMENTED,
     PENDING,
     SKIPPED,
     Candidate,
@@ -21,20 +18,20 @@ from autocomp.search.candidate import (
     Selection,
     Step,
 )
-from autocomp.search.effects import OUT_OF_TIME, Effects
+from autocomp.search.drafts import Drafts
+from autocomp.search.effects import Effects
 from autocomp.search.executors import Executor
 from autocomp.search.log.folder import RunFolder
 from autocomp.search.log.journal import Journal
 from autocomp.search.log.keys import key_of
 from autocomp.search.options import Options, spent_budget
 from autocomp.search.strategy import Decision, Expand, Select, Stop, Strategy
-from autocomp.search.targets import AgentCall, AgentTarget, EvaluationTarget, SelectCall, plan_document
-from autocomp.search.verdict import failure_text, require_correct_start
+from autocomp.search.targets import AgentTarget, EvaluationTarget, SelectCall, plan_document
+from autocomp.search.verdict import require_correct_start
 from autocomp.targets.evaluation import Measurement
-from autocomp.targets.planning import Peer, Plan, Replay, Usage
+from autocomp.targets.planning import Plan, Replay, Usage
 from autocomp.targets.serial import from_document
 
-KNOWN = "(An answer to this plan gave a kernel that is known already: carry it out in another way, or go further.)"
 AFTER_FAILURE = "follows a kernel that does not hold"
 ROUTINE = Plan("routine", "Call the vendor's own routine: nothing that was found is faster", author="search")
 LEADERS = 4  # kernels that are measured again beside their parents before the search ends, where there is noise
@@ -103,6 +100,7 @@ class Search:
         self._effects = Effects(
             problem.agents, problem.evaluation, folder, journal, executor, agent_executor, options.seconds, cache
         )
+        self._drafts = Drafts(self._effects, folder, options.seed, problem.agents.writes)
 
     def run(self) -> SearchResult:
         """Search until the strategy stops or a budget is spent.
@@ -176,7 +174,7 @@ class Search:
     def _select(self, history: History, request: Select) -> History:
         """The history with the selector's answer, or as it was if time ran out before there was one."""
         key = _selection_key(history)
-        population = tuple(self._peer(history, c) for c in request.population)
+        population = tuple(self._drafts.peer(history, c) for c in request.population)
         self._effects.ask(
             "select", "select", {key: SelectCall(population, request.findings, f"{self._options.seed}/{key}")}
         )
@@ -259,7 +257,7 @@ class Search:
 
     def _step(self, history: History, request: Expand) -> Step:
         number = self._effects.step = len(history.steps) + 1
-        drafts = self._implement(history, number, self._plan(history, request, number))
+        drafts = self._drafts.implemented(history, number, self._drafts.planned(history, request, number))
         left = self._left(history)
         judged, made = self._evaluate(drafts, history.hashes, left)
         if self._options.repair:
@@ -274,72 +272,6 @@ class Search:
         return Step(
             number, tuple(parent.id for parent in request.parents), tuple(judged), made, self._effects.usage(asked)
         )
-
-    def _plan(self, history: History, request: Expand, number: int) -> list[Candidate]:
-        """One draft for each kernel to be written; a parent without plans gets a draft that says why."""
-        calls: dict[str, AgentCall] = {}
-        for parent in request.parents:
-            call = self._agent_call(history, parent, key_of("plan", number, parent.kernel))
-            others = request.parents if request.peers is None else request.peers
-            peers = tuple(self._peer(history, other) for other in others if other.id != parent.id)
-            if request.avenues:
-                call = replace(call, avenues=request.avenues, findings=request.findings, attempts=history.attempts())
-            calls[key_of("plan", number, parent.id)] = replace(
-                call, count=request.plans, whole_menu=request.whole_menu, peers=peers
-            )
-        self._effects.ask("plan", "plan", calls)
-        first = max(candidate.id for candidate in history) + 1
-        drafts: list[Candidate] = []
-        for parent in request.parents:
-            answer = self._effects.answer(key_of("plan", number, parent.id))
-            blank = Candidate(0, number, parent.id, None, "", "", PENDING)
-            plans = [from_document(Plan, document) for document in answer.get("plans", ())]
-            chosen = request.choose(parent, plans)
-            drafts += [replace(blank, plan=plan) for plan in chosen for _ in range(request.codes)]
-            if answer and not plans:
-                message = "; ".join(answer["messages"]) or "the planner has no plan for this kernel"
-                drafts.append(replace(blank, outcome=ERROR if answer.get("error") else NO_PLAN, message=message))
-        return [replace(draft, id=first + position) for position, draft in enumerate(drafts)]
-
-    def _implement(self, history: History, number: int, drafts: Sequence[Candidate]) -> list[Candidate]:
-        calls: dict[str, AgentCall] = {}
-        for draft in drafts:
-            if draft.plan is not None:
-                call = self._agent_call(history, history[draft.parent or 0], key_of("code", number, draft.id))
-                partner = draft.plan.partner
-                peers = () if partner is None else (self._peer(history, history[partner]),)
-                calls[key_of("code", number, draft.id)] = replace(call, plan=draft.plan, peers=peers)
-        self._effects.ask("code", "implement", calls)
-        made = [
-            self._draft(d, self._effects.answer(key_of("code", number, d.id))) if d.plan is not None else d
-            for d in drafts
-        ]
-        return self._asked_again(history, number, made, calls) if self._problem.agents.writes else made
-
-    def _asked_again(
-        self, history: History, number: int, made: Sequence[Candidate], calls: Mapping[str, AgentCall]
-    ) -> list[Candidate]:
-        """The drafts with another kernel where a written one is known already: its plan is asked once more, and says
-        so. A transformation is not repeated, since it would give the same kernel."""
-        seen = set(history.hashes)
-        known: dict[int, AgentCall] = {}
-        for draft in made:
-            if draft.plan is not None and draft.plan.transformation is None and draft.hash in seen:
-                call = calls[key_of("code", number, draft.id)]
-                plan = replace(draft.plan, text=f"{draft.plan.text}\n{KNOWN}")
-                known[draft.id] = replace(call, plan=plan, chance=f"{call.chance}/again")
-            seen.add(draft.hash)
-        again = {key_of("code", number, f"{i}/again"): call for i, call in known.items()}
-        self._effects.ask("code", "implement", again)
-        return [
-            self._otherwise(draft, self._effects.answer(key_of("code", number, f"{draft.id}/again")))
-            if draft.id in known
-            else draft
-            for draft in made
-        ]
-
-    def _otherwise(self, draft: Candidate, answer: Mapping[str, Any]) -> Candidate:
-        return replace(draft, kernel=answer["kernel"], hash=answer["hash"]) if answer.get("kernel") else draft
 
     def _evaluate(
         self, drafts: Sequence[Candidate], seen: frozenset[str], left: int | None
@@ -364,25 +296,7 @@ class Search:
         failed = {c.id: c for c in judged if c.outcome.startswith(FAILED) and not c.repaired}
         if not failed or left == 0:
             return list(judged), 0
-        calls: dict[str, AgentCall] = {}
-        for candidate in failed.values():
-            call = self._agent_call(
-                history, history[candidate.parent or 0], key_of("repair", candidate.step, candidate.kernel)
-            )
-            broken = self._folder.kernel(candidate.kernel)
-            calls[key_of("repair", candidate.step, candidate.id)] = replace(
-                call,
-                plan=candidate.plan,
-                broken=broken,
-                failure=failure_text(candidate),
-                verdict=candidate.evaluation,
-            )
-        self._effects.ask("repair", "repair", calls)
-        drafts = []
-        for candidate in failed.values():
-            answer = self._effects.answer(key_of("repair", candidate.step, candidate.id))
-            if answer.get("kernel"):
-                drafts.append(self._draft(replace(candidate, outcome=PENDING, repaired=True, evaluation=None), answer))
+        drafts = self._drafts.mended(history, failed.values())
         seen = history.hashes | {c.hash for c in judged if c.hash}
         repaired, made = self._evaluate(drafts, seen, left)
         mended = {c.id: c for c in repaired if c.promising}
@@ -405,40 +319,6 @@ class Search:
         key = key_of("measure", len(history.compared) + 1)
         made = self._effects.measure_beside(key, rivals)
         return history.measured_again({c.id: new for c, new in zip(rivals, made, strict=True)})
-
-    # --- what agents are shown -----------------------------------------------------------------------------------
-
-    def _peer(self, history: History, candidate: Candidate) -> Peer:
-        if candidate.evaluation is None:
-            raise ValueError(f"candidate {candidate.id} was not evaluated and cannot be a peer")
-        return Peer(
-            candidate.id, self._folder.kernel(candidate.kernel), candidate.evaluation, history.lineage(candidate)
-        )
-
-    def _agent_call(self, history: History, parent: Candidate, label: str) -> AgentCall:
-        if parent.evaluation is None:
-            raise ValueError(f"candidate {parent.id} was not evaluated and cannot be a parent")
-        return AgentCall(
-            kernel=self._folder.kernel(parent.kernel),
-            evaluation=parent.evaluation,
-            lineage=history.lineage(parent),
-            tried=history.hashes,
-            chance=f"{self._options.seed}/{label}",
-            attempts=history.attempts(parent),
-            lessons=history.lessons(parent),
-            credit=history.credit(),
-        )
-
-    def _draft(self, candidate: Candidate, answer: Mapping[str, Any]) -> Candidate:
-        """The candidate with what its coder answered; no answer means that time ran out."""
-        if not answer:
-            return replace(candidate, outcome=SKIPPED, message=OUT_OF_TIME)
-        if answer.get("plan"):
-            candidate = replace(candidate, plan=from_document(Plan, answer["plan"]))
-        if not answer["kernel"]:
-            outcome = ERROR if answer.get("error") else NOT_IMPLEMENTED
-            return replace(candidate, outcome=outcome, message=answer.get("message", ""))
-        return replace(candidate, kernel=answer["kernel"], hash=answer["hash"])
 
     def _write_findings(self, history: History) -> None:
         text = self._strategy.findings(history)

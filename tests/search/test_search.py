@@ -12,9 +12,9 @@ from toy_search import NAIVE, SMALL, STAGES, Toy, ToyCoder, ToyPlanner, canonica
 
 from autocomp.errors import CandidateFailure, ConfigError, DeviceError, KernelError
 from autocomp.search import Options, Problem
+from autocomp.search.drafts import KNOWN
 from autocomp.search.executors import Executor, InlineExecutor, ProcessExecutor, ThreadExecutor, make_executor
 from autocomp.search.log.journal import read_events
-from autocomp.search.search import KNOWN
 from autocomp.search.strategies import STRATEGIES
 from autocomp.targets.evaluation import Evaluation, Evidence
 from autocomp.targets.planning import Attempt, Context, Implementation, Plan, Planning
