@@ -14,7 +14,7 @@ from autocomp.targets.simulator.transforms.analysis.requests import unit_setting
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, move_of
-from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted, turned
+from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Command,
     Extent,
@@ -92,7 +92,7 @@ def _in_lines(computation: Contraction, tasks: Tasks) -> Tasks:
     load, rows = tasks.loads["left"], tasks.rooms["left"].rows
     if load.piece is None or load.parts is not None:
         return tasks
-    across = turned(load)
+    across = load.given.turned
     move = _move(load)
     stride = load.piece.stride or (0 if move is None else move.stride)  # of one row the operands say it
     bytes_of_row = load.piece.bytes // rows if across else stride

@@ -16,7 +16,7 @@ from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.tree import Element, Expression, Name, Number
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
-from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted, turned
+from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, LinesOf, Pieces, Rows, Tasks, Value
 
 
@@ -28,7 +28,7 @@ def lined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
     if tasks.brings["left"] or tasks.near.get("left") or not room.addressed or room.rows != stored.count:
         return computation, tasks
     lines = _lines(tasks, room.rows)
-    across = turned(load)
+    across = load.given.turned
     if lines is None or (load.piece.bytes % room.rows if across else load.piece.count != room.rows):
         return computation, tasks
     apart = load.piece.bytes // room.rows if across else load.piece.stride

@@ -64,7 +64,9 @@ class _Sizing:
         moved = tasks.loads[self._side].piece
         last = computation.operands[self._side].tensor
         full = moved is not None and moved.bytes == min(self._step, self._total) * last.element
-        self._dense = word == "column" or (full and last.shape[-1] == self._total and turned(tasks.loads[self._side]))
+        self._dense = word == "column" or (
+            full and last.shape[-1] == self._total and tasks.loads[self._side].given.turned
+        )
 
     def outcome(self) -> tuple[Contraction, Tasks] | None:
         tiles = self._c.extents[self._dim] - self._halved
@@ -213,9 +215,9 @@ class _Sizing:
         if room.sized is not None or self._t.owner(name) == factor:
             return room.sized
         if self._word == "row":
-            grows = self._t.owner(name) == self._side or not turned(self._t.store)
+            grows = self._t.owner(name) == self._side or not self._t.store.given.turned
             return (self._dim, 1) if room.rows == size and grows else None
-        if turned(self._t.store):
+        if self._t.store.given.turned:
             return (self._dim, 1) if room.rows == size else None
         columns = self._t.accelerator.memory(room.memory).cols
         return (self._dim, columns) if room.rows > 1 and room.rows == -(-size // columns) else None
@@ -226,7 +228,7 @@ def counted(tasks: Tasks, command: Command, moves: str, word: str, dim: str, siz
     tile has `size` elements along it. `moves`: what the command moves, or product."""
     words = instruction_role(tasks.accelerator, command.instruction).parameters
     names = {p for p in sizes(tasks.accelerator, command.instruction) if _is_size(command, p, dim, size)}
-    across = turned(tasks.store if command.piece is None else command)
+    across = (tasks.store if command.piece is None else command).given.turned
     words = {p: _TURNED.get(one, one) if across else one for p, one in words.items()}
     named = frozenset(p for p in names if _WORDS[moves].get(words[p]) == word)
     unnamed = frozenset(p for p in names if words[p] not in _WORDS[moves])
@@ -237,11 +239,6 @@ def _is_size(command: Command, parameter: str, dim: str, size: int) -> bool:
     """True if an operand of a command is the size of a tile along a dimension."""
     value = command.operands[parameter]
     return (value.usual if isinstance(value, Varied) and value.dim == dim else value) == size
-
-
-def turned(command: Command) -> bool:
-    """True if a move is turned, in the form that it has in the kernel."""
-    return command.given.turned
 
 
 def sizes(accelerator: m.Accelerator, instruction: m.Instruction) -> frozenset[str]:
