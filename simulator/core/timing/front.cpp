@@ -82,6 +82,10 @@ void Front::host(bool machine_idle) {
 
 namespace {
 
+bool renames(const Range& range, const Settings& settings) {
+  return range.write && settings.memories[static_cast<size_t>(range.memory)].renamed;
+}
+
 // Why a command has to wait for an older one of another unit; nothing if it need not.
 std::optional<Cause> hazard_between(const Command& command, const Command& old, const Settings& settings) {
   std::optional<Cause> found;
@@ -92,15 +96,11 @@ std::optional<Cause> hazard_between(const Command& command, const Command& old, 
       if (old.replaced >> b & 1) continue;
       if (mine.memory != theirs.memory || mine.first >= theirs.last || theirs.first >= mine.last) continue;
       if (!mine.write && !theirs.write) continue;
-      if (mine.write && settings.memories[static_cast<size_t>(mine.memory)].renamed) continue;
+      if (renames(mine, settings)) continue;
       found = !mine.write ? Cause::ReadAfterWrite : theirs.write ? Cause::WriteAfterWrite : Cause::WriteAfterRead;
     }
   }
   return found;
-}
-
-bool renames(const Range& range, const Settings& settings) {
-  return range.write && settings.memories[static_cast<size_t>(range.memory)].renamed;
 }
 
 bool renames_any(const Command& command, const Settings& settings) {
