@@ -127,6 +127,25 @@ def test_engines_of_one_kind_multiply_beside_one_another(tmp_path: Path) -> None
     assert fewest[1] < 0.75 * fewest[0]
 
 
+def test_an_instruction_of_its_own_may_begin_results(tmp_path: Path) -> None:
+    text = (Path(__file__).parent / "circular.isa").read_text().replace("accelerator circular", "accelerator begun")
+    mac = text[text.index("  instruction mac(") : text.index("  instruction store(")]
+    begun = mac.replace("instruction mac(", "instruction multiply(").replace(
+        "wrap<i32>(sums[d.row + 4 * r][c]\n", "wrap<i32>(0\n"
+    )
+    text = text.replace(mac, mac + begun).replace("  idiom gemm_begin(c_tile) { ``` clear($c_tile); ``` }\n", "")
+    tile = "mac($c_tile, $a_tile, $b_tile, $rows, $depth);"
+    text = text.replace("stride_a, stride_b) {", "stride_a, stride_b, first) {")
+    (tmp_path / "begun.isa").write_text(
+        text.replace(tile, f"if ($first) {tile.replace('mac', 'multiply')} else {tile}")
+    )
+    workload = gemm({**CIRCULAR, "accelerator": "begun"}, 22, 16, 24)
+    accelerator = isa.load("begun", {}, [tmp_path])
+    assert fewest_cycles(workload, accelerator) < 0.6 * cycles(
+        workload, accelerator, starting_kernel(workload, accelerator)
+    )
+
+
 def lowered(given: Mapping[str, Any], shape: tuple[int, int, int], schedule: Mapping[str, Any]) -> str:
     """The kernel of a schedule, which is judged as correct, and is seen as that schedule again."""
     workload = gemm(given, *shape)

@@ -55,7 +55,7 @@ class Whole:
     products, and `of_products` holds their coordinates by dimension; entries of the others are results, with
     `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them. `rests`: what
     the loads of an operand's short tiles leave as it was, and what follows reads. `halves`: the dimensions whose last
-    tile is two of half the size."""
+    tile is two of half the size. `firsts`: the products that start results, where an instruction of its own does."""
 
     computation: Contraction
     loads: Mapping[str, Role]
@@ -69,6 +69,7 @@ class Whole:
     touches: Touches
     rests: Mapping[str, Rest]
     halves: frozenset[str]
+    firsts: Column | None
 
 
 def whole_of(commands: Commands) -> Whole:
@@ -89,8 +90,7 @@ class _Follower:
                 raise NotApplicable(f"registers say where {form.name} leaves its results")
         self._products = [n for n, is_product in enumerate(contracting) if is_product]
         self._is_product = np.array(contracting, dtype=bool)[commands.form]
-        if len({commands.forms[n].name for n in self._products}) != 1:
-            raise NotApplicable("not one instruction makes all products")
+        self._makers = sorted({commands.forms[n].name for n in self._products})
         self._at = np.zeros(len(commands), dtype=np.int64)  # of each command, among those of its form
         for number in range(len(commands.forms)):
             own = commands.of(number)
@@ -128,6 +128,7 @@ class _Follower:
             self._t,
             {n: self._leaves_over(chain, Role(product.parts, {"": sides[n]})) for n, chain in named.items()},
             frozenset(fit.halves),
+            self._firsts(product.commands, before),
         )
 
     # --- products
@@ -162,6 +163,19 @@ class _Follower:
         width = max(written.shape[1] for written in before)
         wide = [np.pad(w, ((0, 0), (0, width - w.shape[1])), constant_values=-1) for w in before]
         return product, list(zip(known, columns[:2], strict=False)), np.concatenate(wide)[order]
+
+    def _firsts(self, products: Column, before: Column) -> Column | None:
+        """The products that start results, where one instruction does that and another one adds to them. None where one
+        instruction does both."""
+        if len(self._makers) == 1:
+            return None
+        starts = before[:, 0] < 0
+        made = np.array([form.name == self._makers[0] for form in self._c.forms], dtype=bool)[self._c.form[products]]
+        if len(self._makers) > 2 or ((made != starts).any() and (made == starts).any()):
+            raise NotApplicable(
+                "several instructions make products, and not one all first ones and another one the rest"
+            )
+        return np.asarray(np.flatnonzero(starts), dtype=np.int64)
 
     def _roots(self, products: Column, before: Column) -> Column:
         """For each product, the first one that adds to the same sums."""

@@ -28,7 +28,7 @@ def joined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
     if apart or gaps or not tasks.rooms["left"].addressed:
         return computation, tasks
     start = () if tasks.start is None else (tasks.start,)
-    if any(command.piece is not None for command in start):
+    if tasks.first is not None or any(command.piece is not None for command in start):
         return computation, tasks
     commands = (tasks.product, tasks.store, *tasks.finish, *start, *tasks.near.get("left", ()))
     if any(_most(tasks, command, row, size) < 2 for command in commands):

@@ -53,6 +53,7 @@ def lined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
             tasks,
             loads={**tasks.loads, "left": load},
             product=_shifted(tasks.product, shifts),
+            first=None if tasks.first is None else _shifted(tasks.first, shifts),
             rooms={**tasks.rooms, "left": replace(room, rows=room.rows + reach)},
             lines=lines,
         ),

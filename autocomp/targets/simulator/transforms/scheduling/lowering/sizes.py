@@ -184,6 +184,7 @@ class _Sizing:
             near={o: tuple(open_to(c, o) for c in cs) if o == self._side else cs for o, cs in t.near.items()},
             start=None if t.start is None else open_to(t.start, "start"),
             product=open_to(t.product, "product"),
+            first=None if t.first is None else open_to(t.first, "product"),
             finish=tuple(open_to(command, "finish") for command in t.finish),
             store=open_to(t.store, "result"),
             rooms={name: replace(room, sized=self._grown(name)) or room for name, room in t.rooms.items()},

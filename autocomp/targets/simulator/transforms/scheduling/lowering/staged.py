@@ -41,6 +41,7 @@ def _staged(tasks: Tasks, operand: str) -> Tasks:
         brings={**tasks.brings, operand: tuple(brings[:at])},
         near={**tasks.near, operand: tuple(brings[at:])},
         product=renamed(tasks.product),
+        first=None if tasks.first is None else renamed(tasks.first),
         row_settings=tuple(replace(s, buffer=names.get(s.buffer, s.buffer)) for s in tasks.row_settings),
     )
 

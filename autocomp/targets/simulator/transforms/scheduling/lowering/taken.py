@@ -56,16 +56,34 @@ class _Taker:
             {name: self._command(role, whole.of_products, name) for name, role in whole.loads.items()},
             {n: tuple(self._command(r, whole.of_products, "") for r in chain) for n, chain in whole.brings.items()},
             None if start is None else self._command(start, whole.of_results, "start"),
-            self._command(whole.product, whole.of_products, ""),
+            self._product(),
             tuple(self._command(role, whole.of_results, "") for role in whole.finish),
             self._command(whole.store, whole.of_results, "result"),
             tuple(self._settings()),
             tuple(self._row_settings()),
             next(((f.instruction, f.operands) for f in self.commands.forms if f.role == "fence"), None),
             again=self._again,
+            first=self._product(first=True) if self._separate else None,
             interleaved=whole.touches.interleaved,
             filled={name: self._filling(name, rest) for name, rest in whole.rests.items() if rest is not Rest.NONE},
         )
+
+    @property
+    def _separate(self) -> bool:
+        """True if an instruction of its own makes the first product of each result, and there are others."""
+        firsts = self.whole.firsts
+        return firsts is not None and len(firsts) < len(self.whole.product.parts)
+
+    def _product(self, *, first: bool = False) -> Command:
+        """The product; where an instruction of its own makes the first of a result, that or all others."""
+        whole = self.whole
+        if not self._separate:
+            return self._command(whole.product, whole.of_products, "")
+        assert whole.firsts is not None
+        chosen = whole.firsts if first else np.setdiff1d(np.arange(len(whole.product.parts)), whole.firsts)
+        rows = {buffer: (touch, accesses[chosen]) for buffer, (touch, accesses) in whole.product.rows.items()}
+        at = {dim: values[chosen] for dim, values in whole.of_products.items()}
+        return self._command(Role(whole.product.parts[chosen], rows), at, "")
 
     @cached_property
     def _again(self) -> Numbers:

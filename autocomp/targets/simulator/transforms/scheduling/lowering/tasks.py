@@ -217,10 +217,10 @@ class Filling:
 @dataclass(frozen=True)
 class Tasks:
     """All commands of a contraction of whole tiles. `brings` move loaded tiles on to the panel of their operand, and
-    `near` from there to where products read them, in front of these. `finish`
-    turns sums into results, from buffer to buffer or in place; `settings` hold from the start on. With the operands
-    `again`, a product multiplies once more by the right tile that the product before it took from a queue. Of operands
-    that are `filled`, whole tiles are read where a short one lies. Rows of `interleaved` memories are numbered anew."""
+    `near` from there to where products read them, in front of these. `first` multiplies in place of `product` where a
+    result begins; `finish` turns sums into results. `settings` hold from the start on. With the operands `again`, a
+    product multiplies once more by the right tile that the one before it took from a queue. Of operands that are
+    `filled`, whole tiles are read where a short one lies. Rows of `interleaved` memories are numbered anew."""
 
     accelerator: m.Accelerator
     rooms: Mapping[str, Room]  # left, right, result, relay0 …
@@ -240,6 +240,7 @@ class Tasks:
     filled: Mapping[str, Filling] = field(default_factory=dict)
     lines: LinesOf | None = None
     interleaved: Mapping[str, Interleaved] = field(default_factory=dict)
+    first: Command | None = None
 
     def chain(self, operand: str) -> tuple[Command, ...]:
         """The commands that bring a tile of an operand to its panel, from its load on."""
@@ -360,10 +361,7 @@ class Tasks:
     @cached_property
     def flowing(self) -> frozenset[str]:
         """Operands whose loads go ahead by themselves: into a queue, or into registers that the machine renames."""
-        return frozenset(o for o in self.loads if o in self.queued or self._renamed(self.rooms[o]))
-
-    def _renamed(self, room: Room) -> bool:
-        return bool(self.accelerator.memory(room.memory).settings.get("renamed", 0))
+        return frozenset(o for o in self.loads if o in self.queued or self.memory(o).settings.get("renamed", 0))
 
     @property
     def keeps(self) -> bool:
@@ -375,7 +373,7 @@ class Tasks:
         """The instructions that multiply tiles, each in a unit of its own. One where programs order units, or where
         tiles come in turn."""
         product = self.product.instruction
-        alone = self.queued or not self.accelerator.settings.get("hazards.tracked", 1)
+        alone = self.first is not None or self.queued or not self.accelerator.settings.get("hazards.tracked", 1)
         return (product,) if alone else engines(self.accelerator).get(product.name, (product,))
 
     @cached_property

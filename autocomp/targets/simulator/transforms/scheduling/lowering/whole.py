@@ -250,7 +250,11 @@ class WholeNest(WholePlaces):
         moved = self._moved_on(tile, at, phases)
         when = {FIRST: " && ".join(first) or "1", FRESH: fresh}
         engines = [replace(product, instruction=one) for one in self.leaves.engines]
-        return [*loads, *moved, *self._by_engines([self._do(one, tile, at, phases, when) for one in engines], tile, at)]
+        lines = self._by_engines([self._do(one, tile, at, phases, when) for one in engines], tile, at)
+        if self.leaves.first is not None:
+            begun = self._do(self.leaves.first, tile, at, phases, when)
+            lines = [f"if ({when[FIRST]}) {{", *begun, "} else {", *lines, "}"]
+        return [*loads, *moved, *lines]
 
     def _by_engines(self, choices: Sequence[Lines], tile: Mapping[str, str], at: str) -> Lines:
         """Products of one result after the other by one engine after the other; all of one result by the same."""
