@@ -19,6 +19,7 @@ from autocomp.targets.simulator.guide.page import (
     headless,
     limits,
     overlap,
+    pairs,
     times,
     units,
 )
@@ -99,7 +100,7 @@ def _chosen(accelerator: Accelerator, only: Collection[str]) -> list[Instruction
 
 
 def _times(accelerator: Accelerator, only: Collection[str], operation: str) -> Iterator[str]:
-    yield from ("# How long things take", "", *overlap(accelerator), *units(accelerator, only))
+    yield from ("# How long things take", "", *overlap(accelerator), *units(accelerator, only), *pairs(accelerator))
     yield from memory_times(accelerator, banks=False)
     yield from ("", *limits(accelerator), "", "A fast kernel:", *advice(accelerator))
     for name, text in examples(accelerator, operation).items():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autocomp.targets.simulator.guide.requests import beats, requests
 from autocomp.targets.simulator.isa.main_memory import cached, channel_width, shortest_latency
 from autocomp.targets.simulator.isa.model import Accelerator, Memory, Unit
-from autocomp.targets.simulator.isa.timing import TRANSFERS, UNIT_KEYS, memory_number, unit_number
+from autocomp.targets.simulator.isa.timing import MOVES, UNIT_KEYS, memory_number, unit_number
 
 
 def memory_times(accelerator: Accelerator, *, banks: bool = True) -> Iterator[str]:
@@ -72,26 +72,30 @@ def _splitting(unit: Unit, bus: int) -> str:
 
 
 def _paces(accelerator: Accelerator) -> Iterator[str]:
-    """The cycles of a move in a row of moves, as a formula, for the units that transfer whole rows."""
+    """The cycles of a move in a row of moves, as a formula, for the units that move rows."""
     latency = shortest_latency(accelerator)
     paces: dict[str, list[str]] = {}
     for unit in accelerator.units:
-        if unit.settings.get("kind") in TRANSFERS and not unit.settings.get("instant"):
+        if unit.settings.get("kind") in MOVES and not unit.settings.get("instant"):
             paces.setdefault(_pace(unit, latency), []).append(unit.name)
     for words, names in paces.items():
         yield f"- A move on {' or '.join(f'`{name}`' for name in names)} takes {words}."
 
 
 def _pace(unit: Unit, latency: int) -> str:
+    kind = unit.settings.get("kind")
     outstanding, moves = (unit_number(unit.settings, key) for key in ("requests", "in_flight"))
     waits = [f"its requests x {latency} / {outstanding}, the most outstanding"] if latency > outstanding else []
-    if unit.settings.get("kind") == "transfer_out":
+    if kind == "transfer_out":
         rest = f"; at least {waits[0]}" if waits else ""
         return f"for each DRAM row the local rows that make it, one a cycle, then its cycles of the bus, less 1{rest}"
-    if latency > moves:
+    if kind == "transfer_in" and latency > moves:
         waits.append(f"{latency} / {moves}, the most moves under way")
-    bus = "its cycles of the bus, one more for each request whose last cycle brings nothing that is needed"
-    return f"the largest of: its local rows, one a cycle; {'; '.join([bus, *waits])}"
+    bus = "its cycles of the bus"
+    if kind == "transfer_in":
+        bus += ", one more for each request whose last cycle brings nothing that is needed"
+    least = "" if kind == "transfer_in" else "at least "
+    return f"{least}the largest of: its local rows, one a cycle; {'; '.join([bus, *waits])}"
 
 
 def _answered(accelerator: Accelerator) -> Iterator[str]:

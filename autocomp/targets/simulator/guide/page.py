@@ -48,6 +48,7 @@ def _page(accelerator: Accelerator) -> Iterator[str]:
     yield from overlap(accelerator)
     yield ""
     yield from units(accelerator)
+    yield from pairs(accelerator)
     yield from _instructions(accelerator)
     if accelerator.memories:
         yield from ("", "### Memories", "", *memory_times(accelerator))
@@ -129,6 +130,20 @@ def units(accelerator: Accelerator, only: Collection[str] | None = None) -> Iter
     told = [key for key in SHORT if any(_kind(unit) in UNIT_KEYS[key].kinds for unit in used)]
     if told:
         yield f"- {'; '.join(f'`{key}`: {UNIT_KEYS[key].doc}' for key in told)}."
+
+
+def pairs(accelerator: Accelerator) -> Iterator[str]:
+    """The cycles of a product and the preload in front of it in a row of them, for the units that pair the two."""
+    paired = {i.unit for i in accelerator.instructions if i.words.get("role") == "preload"}
+    for unit in accelerator.units:
+        if unit.name in paired and not unit.settings.get("instant"):
+            least, latency, side = (unit_number(unit.settings, key) for key in ("min_rows", "latency", "side"))
+            shifted = f"the {side} rows" if _kind(unit) == "systolic" else "the rows"
+            yield (
+                f"- A preload and its product on `{unit.name}` take the larger of {shifted} that an operand of the "
+                f"preload shifts in, if it has one, and the rows that pass the array, {least} at least; sums are there "
+                f"{latency} cycles later."
+            )
 
 
 def _used(accelerator: Accelerator, only: Collection[str] | None) -> list[Unit]:
