@@ -165,6 +165,15 @@ def test_a_tile_from_a_queue_multiplies_several_blocks_of_rows() -> None:
     assert text.count("read_weights") == 1
 
 
+def test_the_first_tile_from_a_queue_may_come_alone() -> None:
+    rows = {"tile": {"i": 16}, "block": {"i": 4, "j": 1, "k": 1}, "inner": ["k", "j", "i"], "kept": True, "lead": 8}
+    text = lowered(TPU, (64, 32, 16), {**rows, "ahead": ["left"], "alone": True})
+    assert text.index("read_weights") < text.index("fence();") < text.index("read_host_memory")
+    assert text.count("read_weights") == 2
+    with pytest.raises(NotApplicable, match="no operand comes through a queue"):
+        lowered(VTA, (64, 32, 32), {"alone": True})
+
+
 def test_the_last_columns_and_rows_may_be_two_halves() -> None:
     halves = {"tile": {"i": 16, "j": 16}, "block": {"i": 4, "j": 1, "k": 1}, "inner": ["k", "j", "i"], "kept": True}
     text = lowered(TPU, (48, 32, 32), {**halves, "halves": ["i", "j"], "ahead": ["left"], "deferred": True})

@@ -71,7 +71,8 @@ class ChooseSchedule(Transformation):
     products before, `early` of them before the last (`lead`: in the first step), or beside all steps that use the panel
     before (`spread`); `deferred`: results are stored during the next block; `kept`: the right operand stays in the
     array; `short_first`: partial tiles come first; `shared`: taps share lines of an image, and (`lined`) pixels of
-    these; `halves`: the last tile along these dimensions is two of half the size.
+    these; `halves`: the last tile along these dimensions is two of half the size; `alone`: the first tile of an operand
+    from a queue comes before all other loads.
     """
     example = """
     for (int i = 0; i < 32; i++)               for (int step = 0; step < 64; step++)

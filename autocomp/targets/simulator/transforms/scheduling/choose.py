@@ -125,16 +125,30 @@ def _usual(model: CostModel) -> Schedule:
     leaves = model.leaves
     base = plain(model.computation, leaves)
     usual = replace(base, width={}, ahead=BOTH - leaves.flowing, deferred=True, kept=leaves.keeps, lead=_LEAD)
-    return replace(usual, early=max(_EARLY, arrival(model, usual)) if isinstance(leaves, Tasks) else _EARLY)
+    early = max(_EARLY, arrival(model, usual)) if isinstance(leaves, Tasks) else _EARLY
+    return replace(usual, early=early, alone=leaves.fence is not None and _waited_for(model, base))
 
 
 def arrival(model: CostModel, schedule: Schedule) -> int:
     """The products in whose time a move of any operand that is loaded ahead comes in."""
     grid = Grid(model.computation, schedule)
-    tiles = {o: prod(grid.tiles[dim] for dim in grid.dims(o)) for o in schedule.ahead}
-    moves = (model.moves(o, grid) / count * model.width(o, grid) for o, count in tiles.items())
+    moves = (_load(model, o, grid) * model.width(o, grid) for o in schedule.ahead)
     cycles = longest_latency(model.leaves.accelerator) + max(moves, default=0.0)
     return ceil(cycles / max(1.0, model.tile(grid, schedule.tile.get(model.computation.row, 1), schedule.kept)))
+
+
+def _waited_for(model: CostModel, schedule: Schedule) -> bool:
+    """True if a tile from a queue is all that the first result waits for besides a tile of the other operand, and its
+    load lasts longer than a fence waits for memory."""
+    grid = Grid(model.computation, schedule)
+    at_once = all(grid.tiles[dim] == 1 for dim in model.computation.reduction)
+    load = sum(_load(model, operand, grid) for operand in model.leaves.queued)
+    return at_once and load > longest_latency(model.leaves.accelerator)
+
+
+def _load(model: CostModel, operand: str, grid: Grid) -> float:
+    """Cycles of the load of a tile."""
+    return model.moves(operand, grid) / prod(grid.tiles[dim] for dim in grid.dims(operand))
 
 
 def _bases(model: CostModel) -> Iterator[Schedule]:

@@ -43,6 +43,8 @@ def _ahead(given: Raised) -> Iterator[Schedule]:
     for lead in _LEADS:
         yield replace(given.schedule, lead=lead)
     yield replace(given.schedule, deferred=not given.schedule.deferred)
+    if given.leaves.queued:
+        yield replace(given.schedule, alone=not given.schedule.alone)
 
 
 def _spread(given: Raised) -> Iterator[Schedule]:

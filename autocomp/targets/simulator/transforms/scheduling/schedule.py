@@ -36,6 +36,7 @@ class Schedule:
     steps of a reduction use for different results; `lined`: rows of tiles too, so that products read them from one row
     further on. `halves`: dimensions whose last tile is two of half the size, so that less is left to do after all is
     loaded. `lead`: the products of the first step before the one that a load is for, at which it is issued.
+    `alone`: the first tile of an operand from a queue comes before all other loads, and a fence after it.
     """
 
     tile: Mapping[str, int]
@@ -54,6 +55,7 @@ class Schedule:
     lined: bool = False
     halves: frozenset[str] = frozenset()
     lead: int = 0
+    alone: bool = False
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,8 @@ class Leaves:
         that read rows one after the other, of which none are left out."""
         if grid.schedule.halves:
             return f"the last tile along {', '.join(sorted(grid.schedule.halves))} cannot be two halves"
+        if grid.schedule.alone:
+            return "no operand comes through a queue"
         if not grid.schedule.lined:
             return ""
         row = grid.computation.row

@@ -42,7 +42,7 @@ class Nest(Products):
 
     def products(self, at: str, phases: Mapping[str, str], before: Lines) -> Lines:
         """The loops over the products of a step; `before` precedes each product."""
-        inside = [*self._rotation(at), *before, *self._product(at, phases)]
+        inside = [*self._rotation(at), *self.first_alone(at, phases), *before, *self._product(at, phases)]
         stationary = self._stationary
         if self._fresh() == "fresh":
             outside = [d for d in self.inner if d not in stationary]
@@ -93,6 +93,10 @@ class Nest(Products):
 
     def first_load(self, operand: str, tile: Mapping[str, str]) -> Lines:
         return self.all_loads(operand, NOW, "0") if self.comes_at_once(operand) else super().first_load(operand, tile)
+
+    def first_alone(self, at: str, phases: Mapping[str, str]) -> Lines:
+        """The loads in front of the first product that come before all others."""
+        return []
 
     def conclusion(self) -> Lines:
         """Calls after all loops."""

@@ -345,6 +345,8 @@ class Tasks:
         whole = sorted(dim for dim in grid.schedule.halves if not self._halved(dim, grid))
         if whole:
             return f"the last tile along {', '.join(whole)} cannot be two halves"
+        if grid.schedule.alone and (self.fence is None or not self.queued):
+            return "no operand comes through a queue, or no fence can follow it"
         for operand in self.queued:
             dims = grid.dims(operand) | set(grid.stationary if operand == "right" else ())
             again = [d for d, tiles in grid.block.items() if d not in dims and tiles > 1]

@@ -237,14 +237,36 @@ class WholeNest(WholePlaces):
         pair = self._order.between(self.leaves.store.instruction.unit, self.leaves.finish[0].instruction.unit)
         return pair[:1], pair[1:]
 
+    def _queue(self, tile: Mapping[str, str], at: str, phases: Mapping[str, str]) -> Lines:
+        """The loads of tiles that the next product takes from a queue; those of the first one may have come before."""
+        loads = [line for operand in self.leaves.queued for line in self.load(operand, tile, at, phases[operand])]
+        return self._if(f"!({self._at_first(at)})", loads) if self.schedule.alone else loads
+
+    def first_alone(self, at: str, phases: Mapping[str, str]) -> Lines:
+        if not self.schedule.alone:
+            return []
+        assert self.leaves.fence is not None
+        loads = [line for o in self.leaves.queued for line in self.load(o, self.inner_tile(), at, phases[o])]
+        return self._if(self._at_first(at), [*loads, str(self.call(*self.leaves.fence))])
+
+    def _at_first(self, at: str) -> str:
+        """The condition that a product is the first of all."""
+        counters = self.counters()
+        dims = [d for d, tiles in self.grid.tiles.items() if tiles > 1]
+        return " && ".join(f"{self._tile(d, counters.get(d, '0'), at)} == 0" for d in dims) or "1"
+
+    @staticmethod
+    def _if(condition: str, lines: Lines) -> Lines:
+        return [f"if ({condition}) {{", *lines, "}"] if lines else []
+
     def _product(self, at: str, phases: Mapping[str, str]) -> Lines:
         tile = self.inner_tile()
         reduced = self.computation.reduction
         first = [f"{self._tile(d, tile.get(d, '0'), at)} == 0" for d in reduced if self.grid.tiles[d] > 1]
-        loads = [line for operand in self.leaves.queued for line in self.load(operand, tile, at, phases[operand])]
+        loads = self._queue(tile, at, phases)
         product, fresh = self.leaves.product, self._fresh()
         if fresh:
-            loads = [f"if ({fresh}) {{", *loads, "}"]
+            loads = self._if(fresh, loads)
             again = {n: Varied(FRESH, product.given.operands[n], value) for n, value in self.leaves.again.items()}
             product = replace(product, operands={**product.operands, **again})
         moved = self._moved_on(tile, at, phases)
