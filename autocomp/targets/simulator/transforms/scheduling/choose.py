@@ -125,12 +125,15 @@ def _usual(model: CostModel) -> Schedule:
     leaves = model.leaves
     base = plain(model.computation, leaves)
     usual = replace(base, width={}, ahead=BOTH - leaves.flowing, deferred=True, kept=leaves.keeps, lead=_LEAD)
-    early = max(_EARLY, arrival(model, usual)) if isinstance(leaves, Tasks) else _EARLY
+    early = max(_EARLY, arrival(model, usual))
     return replace(usual, early=early, alone=leaves.fence is not None and _waited_for(model, base))
 
 
 def arrival(model: CostModel, schedule: Schedule) -> int:
-    """The products in whose time a move of any operand that is loaded ahead comes in."""
+    """The products in whose time a move of any operand that is loaded ahead comes in; 0 where products take rows as
+    they come."""
+    if not isinstance(model.leaves, Tasks):
+        return 0
     grid = Grid(model.computation, schedule)
     moves = (_load(model, o, grid) * model.width(o, grid) for o in schedule.ahead)
     cycles = longest_latency(model.leaves.accelerator) + max(moves, default=0.0)
