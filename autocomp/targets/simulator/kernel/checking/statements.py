@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autocomp.targets.simulator.isa.formats import encode
 from autocomp.targets.simulator.kernel.checking.calls import Calls, Forms
+from autocomp.targets.simulator.kernel.checking.counting import narrow_variable
 from autocomp.targets.simulator.kernel.checking.expressions import Expressions
+from autocomp.targets.simulator.kernel.checking.initial_values import (
+    Element,
+    elements,
+    packed,
+    packed_array,
+    single,
+    stores,
+)
 from autocomp.targets.simulator.kernel.checking.scope import (
     FunctionSignature,
     Scope,
@@ -22,11 +29,10 @@ from autocomp.targets.simulator.kernel.checking.scope import (
     is_const,
     tensor_of,
 )
-from autocomp.targets.simulator.kernel.code.arithmetic import add_to_pointer, load
-from autocomp.targets.simulator.kernel.code.bytecode import DTYPES, POINTER_SHIFT, Code, Service
+from autocomp.targets.simulator.kernel.code.arithmetic import load
+from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, Code, Service
 from autocomp.targets.simulator.kernel.code.emitter import Emitter, FunctionCode
 from autocomp.targets.simulator.kernel.code.typed import (
-    INT64_HIGH,
     Assign,
     Constant,
     SystemCall,
@@ -44,15 +50,12 @@ from autocomp.targets.simulator.kernel.code.types import (
     Pointer,
     Scalar,
     Void,
-    element_of,
+    is_integer,
 )
 from autocomp.targets.simulator.kernel.syntax import ast
 
 MAX_TENSOR_BYTES = 256 << 20  # arrays of a kernel, together
-MAX_INITIAL_BYTES = 16 << 20
-MAX_INITIAL_STORES = 65_536
 MAX_TENSORS = 30_000
-_PACKED = dict(zip(DTYPES, "bBhHiIqQfdHHBB", strict=True))
 
 
 class FunctionCompiler:
@@ -152,10 +155,10 @@ class FunctionCompiler:
         if kind in NARROW_FLOATS:
             self._unit.fail(node, f"a variable of type {kind}: it is a type of elements in memory", "use float")
         low, high = range_of(kind)
-        if value is not None and name not in self._assigned.anywhere and _is_integer(kind):
+        if value is not None and name not in self._assigned.anywhere and is_integer(kind):
             low, high = bounds(value)
         variable = Variable(kind, self._emitter.new_slot(), low, high)
-        if value is not None and _is_integer(kind):
+        if value is not None and is_integer(kind):
             self._start[variable.slot] = bounds(value)
         self._scope.declare(name, Symbol(variable, False))
         return variable
@@ -199,7 +202,7 @@ class FunctionCompiler:
         if declarator.initializer is None:
             self._without_value(declaration, declarator, kind)
             return
-        initial = self._expressions.value(self._single(declarator.initializer))
+        initial = self._expressions.value(single(declarator.initializer))
         value = self._expressions.assigned(initial, kind, declarator.initializer)
         if isinstance(value, Constant) and name not in self._assigned.anywhere:
             if self._scope.declared_here(name):
@@ -215,7 +218,7 @@ class FunctionCompiler:
         """A variable with an address is an array of one element."""
         value: Value | None = None
         if declarator.initializer is not None:
-            initial = self._expressions.value(self._single(declarator.initializer))
+            initial = self._expressions.value(single(declarator.initializer))
             value = self._expressions.assigned(initial, kind, declarator.initializer)
         index = self._add_tensor(declarator.name, kind, None, declarator)
         if value is None:
@@ -231,17 +234,11 @@ class FunctionCompiler:
         self._emitter.into(Constant(INT, 0), assigned.slot)
         self._scope.declare(declarator.name, Symbol(variable, is_const(declaration, kind), assigned))
 
-    def _single(self, initializer: ast.Expression) -> ast.Expression:
-        """`{x}` initialises a scalar as `x` does."""
-        if isinstance(initializer, ast.InitializerList) and len(initializer.values) == 1:
-            return initializer.values[0]
-        return initializer
-
     def _static(self, declaration: ast.Declaration, declarator: ast.Declarator, kind: CType) -> None:
         """Initialised once a run: a register of the entry, which is entered once; memory in a helper."""
         value: Value = Constant(kind, 0.0 if _is_floating(kind) else 0)
         if declarator.initializer is not None:
-            initial = self._expressions.value(self._single(declarator.initializer))
+            initial = self._expressions.value(single(declarator.initializer))
             value = self._expressions.assigned(initial, kind, declarator.initializer)
         if not isinstance(value, Constant):
             self._unit.fail(declarator, f"static {declarator.name!r} must be initialised with a constant")
@@ -253,69 +250,28 @@ class FunctionCompiler:
             variable = self._declare_variable(declarator.name, kind, declarator)
             self._emitter.prologue_store(value, variable.slot)
         elif isinstance(kind, Scalar):
-            packed = struct.pack("<" + _PACKED[kind.dtype], _stored(value, kind))
-            self._add_tensor(declarator.name, kind, packed, declarator)
+            self._add_tensor(declarator.name, kind, packed(value, kind), declarator)
         else:
             self._unit.fail(declarator, "a static pointer in a helper is not supported", "declare it in the entry")
 
     def _array(self, declaration: ast.Declaration, declarator: ast.Declarator, kind: Array) -> None:
         initializer = declarator.initializer
-        values: list[tuple[int, Value, Any]] = []
+        values: list[Element] = []
         if initializer is not None:
-            self._flatten(initializer, kind, 0, values)
+            values += elements(self._unit, self._expressions, initializer, kind)
         constant = all(isinstance(value, Constant) for _, value, _ in values)
         once = declaration.static or (self._signature is None and not self._loops)
         if declaration.static and not constant:
             self._unit.fail(declarator, f"static {declarator.name!r} must be initialised with constants")
         initial = None
         if constant and once and any(value.value != 0 for _, value, _ in values):  # type: ignore[union-attr]
-            initial = self._packed(kind, values, declarator)
+            initial = packed_array(self._unit, kind, values, declarator)
         index = self._add_tensor(declarator.name, kind, initial, declarator)
         if initializer is None and not declaration.static:
             self._emitter.emit(Code.Undefine, imm=index)
         if initializer is not None and not (constant and once):
-            self._store_all(kind, index, values, declarator)
-
-    def _flatten(self, node: ast.Expression, kind: CType, start: int, out: list[tuple[int, Value, Any]]) -> None:
-        """Appends (element number, value, node) of a braced initialiser; rows may be braced or left flat."""
-        if not isinstance(kind, Array):
-            value = self._expressions.value(self._single(node))
-            out.append((start, self._expressions.assigned(value, kind, node), node))
-            return
-        if not isinstance(node, ast.InitializerList):
-            self._unit.fail(node, f"{kind} is initialised by a list in braces")
-        flat = not any(isinstance(value, ast.InitializerList) for value in node.values)
-        element = element_of(kind) if flat else kind.element
-        step, count = element.size // element_of(kind).size, kind.size // element.size
-        if len(node.values) > count:
-            self._unit.fail(node.values[count], f"{kind} has {count} elements here; the list has {len(node.values)}")
-        for position, value_node in enumerate(node.values):
-            self._flatten(value_node, element, start + position * step, out)
-
-    def _packed(self, kind: Array, values: list[tuple[int, Value, Any]], node: Any) -> bytes:
-        element = element_of(kind)
-        assert isinstance(element, Scalar)
-        if kind.size > MAX_INITIAL_BYTES:
-            self._unit.fail(node, f"an array with initial values may have at most {MAX_INITIAL_BYTES >> 20} MiB")
-        buffer = bytearray(kind.size)
-        for position, value, _ in values:
-            assert isinstance(value, Constant)
-            struct.pack_into("<" + _PACKED[element.dtype], buffer, position * element.size, _stored(value, element))
-        return bytes(buffer)
-
-    def _store_all(self, kind: Array, index: int, values: list[tuple[int, Value, Any]], node: Any) -> None:
-        """An automatic array is initialised whenever its declaration is reached: every element is stored."""
-        element = element_of(kind)
-        assert isinstance(element, Scalar)
-        count = kind.size // element.size
-        if count > MAX_INITIAL_STORES:
-            self._unit.fail(node, f"initialising {count} elements again and again is too much: make the array static")
-        given = {position: value for position, value, _ in values}
-        zero = Constant(element, 0.0 if element.floating else 0)
-        base = Constant(Pointer(element), (index + 1) << POINTER_SHIFT)
-        for position in range(count):
-            target = load(add_to_pointer(base, Constant(INT64, position), element.size))
-            self._emitter.effect(Assign(element, target, given.get(position, zero)))
+            for store in stores(self._unit, kind, index, values, declarator):
+                self._emitter.effect(store)
 
     # --- control flow ---
 
@@ -340,7 +296,7 @@ class FunctionCompiler:
             self._statement(loop.initial)
         test, end, step, body = (self._emitter.new_label() for _ in range(4))
         condition = None if loop.condition is None else self._expressions.condition(loop.condition)
-        self._bound_loop_variable(loop)
+        narrow_variable(loop, self._scope, self._expressions, self._assigned, self._start)
         always = condition is None or (isinstance(condition, Constant) and condition.value)
         never = isinstance(condition, Constant) and not condition.value
         self._emitter.jump(body if always else end if never else test)
@@ -405,65 +361,6 @@ class FunctionCompiler:
             self._emitter.into(value, 0)
         self._emitter.jump(self._end)
 
-    def _bound_loop_variable(self, loop: ast.For) -> None:
-        """Narrows what is known of the variable of a counting loop whose body leaves it alone."""
-        counting = self._counting(loop)
-        if counting is None:
-            return
-        name, upward, stride = counting
-        symbol = self._scope.find(name)
-        if not isinstance(symbol, Symbol) or not isinstance(symbol.value, Variable) or symbol.const:
-            return
-        variable = symbol.value
-        kind = variable.type
-        assert isinstance(loop.condition, ast.Binary)
-        limit = self._expressions.value(loop.condition.right)
-        if not isinstance(kind, Scalar) or variable.slot not in self._start or not _is_integer(limit.type):
-            return
-        (low, high), (limit_low, limit_high) = self._start[variable.slot], bounds(limit)
-        strict = loop.condition.operator in ("<", ">")
-        if upward and low >= 0 and limit_low >= 0:
-            high = max(low, limit_high - strict)
-            if high + stride <= min(kind.high, INT64_HIGH):
-                self._scope.replace(name, Symbol(variable._replace(low=low, high=high), False))
-        elif not upward and kind.signed and low >= 0 and limit_low >= 0:
-            self._scope.replace(name, Symbol(variable._replace(low=min(limit_low + strict, high), high=high), False))
-
-    def _counting(self, loop: ast.For) -> tuple[str, bool, int] | None:
-        """(variable, counts upward, step) of `for (T v = …; v < …; v += c)` and its like."""
-        condition, step = loop.condition, loop.step
-        if not isinstance(loop.initial, ast.Declaration) or not isinstance(condition, ast.Binary):
-            return None
-        if not isinstance(condition.left, ast.Name) or not isinstance(step, ast.Increment | ast.Assignment):
-            return None
-        name = condition.left.name
-        if not isinstance(step.target, ast.Name) or step.target.name != name:
-            return None
-        if name in self._assigned.outside_own_step or all(d.name != name for d in loop.initial.declarators):
-            return None
-        stride: Value = Constant(INT64, 1)
-        if isinstance(step, ast.Assignment):
-            stride = self._expressions.value(step.value)
-        if not isinstance(stride, Constant) or not _is_integer(stride.type) or stride.value <= 0:
-            return None
-        operator = step.operator[:1]
-        if (operator, condition.operator[0]) not in (("+", "<"), ("-", ">")):
-            return None
-        return name, operator == "+", int(stride.value)
-
 
 def _is_floating(kind: CType) -> bool:
     return isinstance(kind, Scalar) and kind.floating
-
-
-def _is_integer(kind: CType) -> bool:
-    return isinstance(kind, Scalar) and not kind.floating
-
-
-def _stored(value: Constant, kind: Scalar) -> int | float:
-    """A constant as struct.pack wants it: uint64_t as a non-negative number, floats of fewer bits as those."""
-    if kind in NARROW_FLOATS:
-        return encode(float(value.value), kind.dtype)
-    if kind.floating:
-        return value.value
-    return int(value.value) & ((1 << 64) - 1) if not kind.signed else int(value.value)

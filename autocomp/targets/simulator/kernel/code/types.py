@@ -153,6 +153,11 @@ def common(left: Scalar, right: Scalar) -> Scalar:
     return right if left.signed else left
 
 
+def is_integer(kind: CType) -> bool:
+    """True for numbers that are not floating."""
+    return isinstance(kind, Scalar) and not kind.floating
+
+
 def element_of(kind: CType) -> CType:
     """The innermost element of an array type; any other type as it is."""
     while isinstance(kind, Array):
