@@ -120,6 +120,12 @@ def test_a_move_takes_what_the_page_says() -> None:
     )
 
 
+def test_wide_moves_are_advised_where_operands_say_how_much_moves() -> None:
+    """amx: a tile's rows and bytes are configured, and all of it moves."""
+    assert "Wide moves" in timing_page(isa.load("gemmini", {}, ()))
+    assert "Wide moves" not in timing_page(isa.load("amx", {}, ()))
+
+
 def test_an_example_is_not_shown_for_a_machine_of_other_sizes() -> None:
     assert examples(isa.load("gemmini", {}, ()))
     assert not examples(isa.load("gemmini", {"DIM": 8}, ()))

@@ -23,7 +23,7 @@ from autocomp.targets.simulator.evaluate import ENERGY, OBJECTIVES, SimulatorEva
 from autocomp.targets.simulator.evaluate.bounds import peak_multiply_accumulates
 from autocomp.targets.simulator.evaluate.objectives import bound_of, objective_of
 from autocomp.targets.simulator.isa.derived.analysis import Kind
-from autocomp.targets.simulator.isa.derived.roles import instruction_roles
+from autocomp.targets.simulator.isa.derived.roles import SIZED, has_sized_moves, instruction_roles
 from autocomp.targets.simulator.isa.main_memory import total_width
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.knowledge import knowledge
@@ -65,7 +65,7 @@ class SimulatorTarget(Target):
     kind = "simulator"
     objectives = tuple(OBJECTIVES)
     records = True
-    uses = get_args(Kind)
+    uses = (*get_args(Kind), SIZED)
     causes = (BUSY, *STALLS)
     glossary = STALLS
 
@@ -84,7 +84,8 @@ class SimulatorTarget(Target):
         self.area_note = accelerator.area_note
         self.language = Dialect(accelerator)
         self.transformations = Rewrites(accelerator, objective)
-        self.lacks = frozenset(self.uses) - {role.kind for role in instruction_roles(accelerator).values()}
+        sized = {SIZED} if has_sized_moves(accelerator) else set()
+        self.lacks = frozenset(self.uses) - {role.kind for role in instruction_roles(accelerator).values()} - sized
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SimulatorTarget) and (self.digest, self.snapshot()) == (other.digest, other.snapshot())

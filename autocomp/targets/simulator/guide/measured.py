@@ -19,12 +19,11 @@ from autocomp.remember import remembered
 from autocomp.simulator import SimulationOptions, _core, replay_trace
 from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
-from autocomp.targets.simulator.isa.derived.roles import Role, instruction_role, instruction_roles
+from autocomp.targets.simulator.isa.derived.roles import Role, bounding, instruction_role, instruction_roles
 from autocomp.targets.simulator.isa.lowering.lower import MachineTables
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Parameter
 from autocomp.targets.simulator.isa.timing import POOLED
 from autocomp.targets.simulator.isa.tree import Number
-from autocomp.targets.simulator.isa.walk import loops, names
 from autocomp.targets.simulator.profile.recording import record
 from autocomp.targets.simulator.start.naive import naive_gemm
 from autocomp.workload.load import parse as parse_workload
@@ -96,7 +95,7 @@ class _Probe:
             if pair is not None:
                 part = 1 if not seen else 4
                 commands.insert(0, (pair.name, self._operands(pair, dict.fromkeys(self._sizes(pair), part))))
-            named = self._sizes(instruction) or _bounds(instruction)
+            named = self._sizes(instruction) or bounding(instruction)
             sizes = {name: int(operands[name]) for name in named}
             if sizes in seen:
                 continue
@@ -176,7 +175,7 @@ class _Probe:
         yield whole
         smaller = [[name] for name in names] if moves else [names]
         yield from (self._operands(instruction, dict.fromkeys(some, 4)) for some in smaller)
-        bounds = [] if names or not moves else _bounds(instruction)
+        bounds = [] if names or not moves else bounding(instruction)
         for turn in range(1, len(bounds)):
             yield {**whole, **{name: whole[bounds[(n + turn) % len(bounds)]] for n, name in enumerate(bounds)}}
 
@@ -211,18 +210,6 @@ def _forms(accelerator: Accelerator, instruction: Instruction) -> list[dict[str,
     shared = set.intersection(*map(set, fixed_by_form)) if fixed_by_form else set()
     forms = [{name: fixed[name] for name in sorted(shared)} for fixed in fixed_by_form]
     return [form for number, form in enumerate(forms) if form not in forms[:number]]
-
-
-def _bounds(instruction: Instruction) -> list[str]:
-    """The operands that bound loops of the semantics."""
-    bounds = {
-        name
-        for statement in instruction.body
-        for loop in loops(statement)
-        for _, bound in loop.variables
-        for name in names(bound)
-    }
-    return [p.name for p in instruction.parameters if p.name in bounds and p.kind == "integer"]
 
 
 def _in_a_row(accelerator: Accelerator, commands: Sequence[Command], count: int, places: int) -> Iterator[Command]:

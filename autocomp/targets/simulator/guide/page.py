@@ -12,7 +12,7 @@ from autocomp.targets.simulator.guide.measured import Measured, measured
 from autocomp.targets.simulator.guide.memories import bus_width, memory_times
 from autocomp.targets.simulator.isa.algebra import ONE
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile, peak
-from autocomp.targets.simulator.isa.derived.roles import instruction_roles
+from autocomp.targets.simulator.isa.derived.roles import has_sized_moves, instruction_roles
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Unit
 from autocomp.targets.simulator.isa.rules import spellings
 from autocomp.targets.simulator.isa.show import show
@@ -301,6 +301,7 @@ def advice(accelerator: Accelerator) -> Iterator[str]:
             + ", ".join(f"`{m.name}` holds {m.rows * m.row_bytes:,} bytes" for m in accelerator.local_memories)
             + "."
         )
+    if has_sized_moves(accelerator):
         yield (
             "- Wide moves: it moves as many columns and rows with one command as its operands allow, where that makes "
             "each cheaper."

@@ -13,6 +13,9 @@ from autocomp.remember import remembered_with
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.analysis import Analysis, Kind
 from autocomp.targets.simulator.isa.tree import Name, Number
+from autocomp.targets.simulator.isa.walk import loops, names
+
+SIZED = "sized move"  # a kind of construct: a load or store with an operand that says how much it moves
 
 
 @dataclass(frozen=True)
@@ -163,3 +166,24 @@ def _role(accelerator: m.Accelerator, analysis: Analysis, used: Mapping[tuple[st
 
 def _row_fields(accelerator: m.Accelerator) -> frozenset[str]:
     return frozenset(space.row_field for space in accelerator.spaces)
+
+
+def has_sized_moves(accelerator: m.Accelerator) -> bool:
+    """True if an operand of some load or store bounds a loop of its semantics."""
+    return any(
+        bounding(instruction)
+        for instruction in accelerator.instructions
+        if instruction_role(accelerator, instruction).kind in ("load", "store")
+    )
+
+
+def bounding(instruction: m.Instruction) -> list[str]:
+    """The integer operands of an instruction that bound loops of its semantics."""
+    bounds = {
+        name
+        for statement in instruction.body
+        for loop in loops(statement)
+        for _, bound in loop.variables
+        for name in names(bound)
+    }
+    return [p.name for p in instruction.parameters if p.name in bounds and p.kind == "integer"]
