@@ -91,6 +91,8 @@ class _Follower:
         self._products = [n for n, is_product in enumerate(contracting) if is_product]
         self._is_product = np.array(contracting, dtype=bool)[commands.form]
         self._makers = sorted({commands.forms[n].name for n in self._products})
+        if not self._makers:
+            raise NotApplicable("no instruction multiplies tiles")
         self._at = np.zeros(len(commands), dtype=np.int64)  # of each command, among those of its form
         for number in range(len(commands.forms)):
             own = commands.of(number)
