@@ -92,6 +92,7 @@ def _measured(problem: str, folder: Path, candidates: int, document: dict[str, A
     from autocomp.targets.triton.worker.turns import Turns
 
     stated = load_workload(f"kernelbench:{problem}", trust=True)
+    reference, names = str(stated.reference_text), [tensor.name for tensor in stated.inputs]
     target = load_target("triton")
     task = Task.of(task_of(stated))
     room = sum(bytes_of(task, own_case(task)))  # no less than for a judgement
@@ -102,7 +103,7 @@ def _measured(problem: str, folder: Path, candidates: int, document: dict[str, A
         judge = target.evaluator(workload)
         kernels = list(dict.fromkeys([start, *_rewritten(target, start, workload)]))[:candidates]
         with Turns("cuda:0").room(room):
-            ranked = _ranked(str(stated.reference_text), kernels, file)
+            ranked = _ranked(reference, kernels, file, names)
         document.setdefault("tried_us", []).append([value for value, _ in ranked])
         for _, kernel in ranked:
             judged = judge.evaluate(kernel)
@@ -111,12 +112,12 @@ def _measured(problem: str, folder: Path, candidates: int, document: dict[str, A
                 continue
             file.write_text(kernel, encoding="utf-8")
             with Turns("cuda:0").room(room):
-                document["trials"] = _trials(str(stated.reference_text), file)
+                document["trials"] = _trials(reference, file, names)
                 if document["trials"] < TRIALS:
                     document.setdefault("refused", []).append(f"{document['trials']} of {TRIALS} trials passed")
                     break
                 document |= {"judged_us": judged.value, "stage": "beside"}
-                document |= _beside(str(stated.reference_text), file)
+                document |= _beside(reference, file, names)
             document["stage"] = "done"
             return
 
@@ -148,16 +149,17 @@ def _loaded(reference: str, kernel: Path) -> tuple[dict[str, Any], Any]:
     return module, ours
 
 
-def _drawn(module: Mapping[str, Any], model: Any) -> tuple[list[Any], list[Any]]:
+def _drawn(module: Mapping[str, Any], model: Any, buffers: Sequence[str]) -> tuple[list[Any], list[Any]]:
     """Inputs as the model takes them, and as a kernel does."""
     import torch
 
     inputs = [one.cuda() if isinstance(one, torch.Tensor) else one for one in module["get_inputs"]()]
     tensors = [_shared(one) for one in inputs if isinstance(one, torch.Tensor)]
-    return inputs, tensors + [parameter.detach() for parameter in model.parameters()]
+    own = [_shared(buffer) for name, buffer in model.named_buffers() if name.replace(".", "_") in buffers]
+    return inputs, tensors + [parameter.detach() for parameter in model.parameters()] + own
 
 
-def _trials(reference: str, kernel: Path) -> int:
+def _trials(reference: str, kernel: Path, names: Sequence[str]) -> int:
     """The number of the benchmark's trials that a kernel passes. They run PyTorch with its defaults."""
     import torch
 
@@ -171,7 +173,7 @@ def _trials(reference: str, kernel: Path) -> int:
             torch.manual_seed(trial)
             inputs = expected = out = tensors = None  # before others take their place
             with Turns("cuda:0").alone():
-                inputs, tensors = _drawn(module, model)
+                inputs, tensors = _drawn(module, model, names)
                 expected = model(*inputs)
                 out = torch.full_like(expected, -1.0)
                 ours.solution(*tensors, out)
@@ -182,7 +184,7 @@ def _trials(reference: str, kernel: Path) -> int:
     return passed
 
 
-def _ranked(reference: str, kernels: Sequence[str], file: Path) -> list[tuple[float, str]]:
+def _ranked(reference: str, kernels: Sequence[str], file: Path, names: Sequence[str]) -> list[tuple[float, str]]:
     """Kernels with their times in microseconds, the fastest first. One that cannot be launched is left out."""
     import torch
 
@@ -193,7 +195,7 @@ def _ranked(reference: str, kernels: Sequence[str], file: Path) -> list[tuple[fl
         file.write_text(kernels[0], encoding="utf-8")
         module, _ = _loaded(reference, file)
         model = module["Model"](*module["get_init_inputs"]()).cuda()
-        inputs, tensors = _drawn(module, model)
+        inputs, tensors = _drawn(module, model, names)
         out = torch.full_like(model(*inputs), -1.0)
         for kernel in kernels:
             file.write_text(kernel, encoding="utf-8")
@@ -217,7 +219,7 @@ def _timed(action: Callable[[], Any]) -> float:
     return 1000.0 * float(triton.testing.do_bench(action, warmup=WARM_MS, rep=TIMED_MS, return_mode="median"))
 
 
-def _beside(reference: str, kernel: Path) -> dict[str, Any]:
+def _beside(reference: str, kernel: Path, names: Sequence[str]) -> dict[str, Any]:
     """A kernel's time beside the module's, eager and compiled, in one process."""
     import torch
 
@@ -227,7 +229,7 @@ def _beside(reference: str, kernel: Path) -> dict[str, Any]:
     with torch.device("cuda"), torch.no_grad():
         torch.manual_seed(0)
         model = module["Model"](*module["get_init_inputs"]()).cuda()
-        inputs, tensors = _drawn(module, model)
+        inputs, tensors = _drawn(module, model, names)
         out = torch.full_like(model(*inputs), -1.0)
         compiled = torch.compile(model)
         compiled(*inputs)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
 from autocomp.targets.triton.rewrites.groups.common import HOPPER
-from autocomp.targets.triton.rewrites.parameters import SCALE_BLOCK, SetParameters
+from autocomp.targets.triton.rewrites.parameters import SCALE_BLOCK, SetParameters, programs_of
 from autocomp.targets.triton.rewrites.syntax.tree import calls_in, has_dot, launches_of, main_kernels, text_of
 from autocomp.targets.triton.row_routes import row_routes, settle, states_sizes
 from autocomp.targets.triton.way import Route, Way
@@ -24,6 +24,7 @@ SELECTS = 0.04  # gain that flattened loops over several sums lose: they select 
 LAST_WAVE = ", the last wave in small tiles"
 REST = {"num_warps": 4, "num_stages": 5}  # of the small tiles that finish a wave
 SHORT_SUM = 4  # rounds of a loop over products up to which storing the results takes longer
+SEVERAL = 10  # kernels of a module from which each is looked at by itself
 CLEANING = ("uniform_index", "skip_masked", "implied_mask", "exp2", "defer_scale", "reciprocal")
 
 
@@ -32,9 +33,27 @@ def routes(module: Module, setting: Setting) -> list[Route]:
     if any(trace in module.text for trace in ("_descriptors", "eviction_policy", "gluon")):
         return []
     kernels = main_kernels(module)
+    if len(kernels) > SEVERAL:
+        return [_each_by_itself(module, setting)]
     dots = [kernel for kernel in kernels if has_dot([module.kernels[kernel]])]
     settings = list(_products(module, setting) if dots else row_routes(module, setting))
     return sorted((route for route in settings if route.steps), key=lambda route: -route.gain)
+
+
+def _each_by_itself(module: Module, setting: Setting) -> Route:
+    """The sizes that suit each of many kernels, as a network has them: pairs of them are too many to look at. Tiles
+    are only as large as leaves no multiprocessor without one."""
+    way = Way(module, setting)
+    if setting.element_bytes == 4 and setting.capability >= (8, 0):
+        way.each("product_precision", dots=True)
+    settle(way, 0)
+    for kernel in main_kernels(way.module):
+        if has_dot([way.module.kernels[kernel]]):
+            offers = SetParameters().offers_of(way.module, kernel, setting)
+            suited = (offer.parameters["values"] for offer in offers if len(offer.parameters["values"]) >= 4)
+            busy = (v for v in suited if programs_of(way.module, kernel, v) >= setting.multiprocessors)
+            way.take("set_parameters", kernel=kernel, values=next(busy, {"num_warps": 4}))
+    return way.done("the sizes that suit each kernel", 0.95)
 
 
 # --- kernels that multiply matrices ----------------------------------------------------------------------------------

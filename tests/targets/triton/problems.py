@@ -74,6 +74,19 @@ MODULES = {
         "torch.rand(6, 4, 30)",
         "2",
     ),
+    "placed": (
+        "self.register_buffer('order', torch.randperm(12) - size)",
+        "return F.pad(x[:, self.order], (2, 0, 1, 2), value=0.5).unfold(1, 3, 2).split([1, 3, 3], 2)[1].fmod(0.4)",
+        "torch.rand(3, 12, 5)",
+        "3",
+    ),
+    "chosen": (
+        "self.register_buffer('rows', torch.arange(20) % size)",
+        "values, _ = torch.topk(x, 3)\n"
+        "        return torch.zeros(7, 3, dtype=x.dtype, device=x.device).index_add(0, self.rows, values)",
+        "torch.rand(20, 50)",
+        "7",
+    ),
     "loss": ("pass", "return F.smooth_l1_loss(x, x.sum(0, keepdim=True))", "torch.rand(16, 30)", "0"),
 }
 

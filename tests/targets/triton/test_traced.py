@@ -164,3 +164,22 @@ def test_kernels_get_the_sizes_that_suit_their_rows(document: dict[str, Any], si
     first = routes(module, Setting({"x.0": 4096}, 4, 132, 232_448, (9, 0)))[0]
     text = applied(module, "sequence", {"steps": [list(step) for step in first.steps]}).text
     assert all(size in text for size in sizes)
+
+
+def test_layers_that_compute_the_same_share_a_kernel_and_sums_along_them_are_stored() -> None:
+    nodes = [node("x", "input", [64, 32])]
+    last = "x"
+    for layer in range(6):
+        weight = f"w{layer}"
+        nodes.insert(layer, node(weight, "input", [32, 32]))
+        nodes += [
+            node(f"mm_{layer}", "mm", [64, 32], ref(last), ref(weight)),
+            node(f"largest_{layer}", "amax", [64, 1], ref(f"mm_{layer}"), [1], True),
+            node(f"less_{layer}", "sub", [64, 32], ref(f"mm_{layer}"), ref(f"largest_{layer}")),
+            node(f"add_{layer}", "add", [64, 32], ref(last), ref(f"less_{layer}")),
+        ]
+        last = f"add_{layer}"
+    text = traced_kernel({"nodes": nodes, "outputs": [last]}, ["y"])
+    assert text.count("matmul_kernel") - text.count("def matmul_kernel") == 6
+    assert text.count("@triton.jit") < 9
+    assert text.count("tl.load") < 20

@@ -19,7 +19,7 @@ OPTIONS = (  # of a launch, not of the function
     "launch_cooperative_grid",
     "enable_fp_fusion",
 )
-MAX_CHARACTERS = 200_000
+MAX_CHARACTERS = 400_000
 MAX_DEPTH = 100  # of nested expressions and statements
 GLUON = "gluon.jit"
 JIT = ("triton.jit", GLUON)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autocomp.targets.triton.language.module import OPTIONS, Launch, Module
+from autocomp.errors import NotApplicable
+from autocomp.targets.triton.language.module import OPTIONS, Launch, Module, dotted
 from autocomp.targets.triton.rewrites.rewrite import Offer, Rewrite, Setting, refuse, wanted
 from autocomp.targets.triton.rewrites.syntax.tree import (
     bound_arguments,
@@ -16,6 +18,7 @@ from autocomp.targets.triton.rewrites.syntax.tree import (
     edited,
     fresh,
     function_of,
+    grid_of,
     has_dot,
     launches_of,
     loads_of,
@@ -85,6 +88,10 @@ class SetParameters(Rewrite):
             for position in range(len(launches_of(module.tree, kernel))):
                 choices += _offers(module, kernel, position, setting)
         return sorted(choices, key=lambda offer: -offer.gain)
+
+    def offers_of(self, module: Module, kernel: str, setting: Setting) -> Sequence[Offer]:
+        """Offers for the first launch of one kernel, best first."""
+        return sorted(_offers(module, kernel, 0, setting), key=lambda offer: -offer.gain)
 
     def apply(self, module: Module, parameters: Mapping[str, Any]) -> Module:
         kernel = wanted(parameters, "kernel", str)
@@ -213,9 +220,12 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
     combined: list[tuple[dict[str, int], float]] = []
     if dots and {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= _roles(names).keys():
         products = sum(1 for _ in calls_in([function], "dot"))
+        tiles_read = max(1, sum(1 for _ in calls_in(_loops_with_products(function), "load")) - products)
         rounded = any("'tf32'" in text_of(call) for call in calls_in([function], "dot"))
         tiles = _PRODUCTS if setting.element_bytes != 4 else _ROUNDED if rounded else _WIDE
-        combined = _product_tiles(known, names, setting, _columns(module, kernel, position), products, tiles)
+        combined = _product_tiles(
+            known, names, setting, _extents(module, kernel, position), products, tiles_read, tiles
+        )
     elif dots and {"BLOCK_M", "BLOCK_N"} <= _roles(names).keys():
         role = _roles(names)
         for m, n, w, s, blocks, gain in _ATTENTION:
@@ -232,6 +242,37 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
         for values, gain in _single(known, dots, function)
         if not dots or _fits({**{name: t.value for name, t in known.items()}, **values}, setting)
     ]
+
+
+def _loops_with_products(function: ast.FunctionDef) -> list[ast.stmt]:
+    return [node for node in ast.walk(function) if isinstance(node, ast.For) and has_dot([node])]
+
+
+def programs_of(module: Module, kernel: str, values: Mapping[str, int]) -> int:
+    """The programs of a kernel's first launch with other values of its parameters; 0 where its grid has more than
+    numbers and quotients of them."""
+    launch = launches_of(module.tree, kernel)[0]
+    named = {
+        name.id: values[key] for key, name in launch.keywords.items() if isinstance(name, ast.Name) and key in values
+    }
+    constants = {name: node.value for name, node in module.constants.items() if isinstance(node, ast.Constant)}
+    numbers = {name: value for name, value in constants.items() if isinstance(value, int)} | named
+    try:
+        return math.prod(_evaluated(extent, numbers) for extent in grid_of(module.tree, launch))
+    except (NotApplicable, KeyError):
+        return 0
+
+
+def _evaluated(node: ast.expr, numbers: Mapping[str, int]) -> int:
+    """The value of a product or quotient of numbers. Raises KeyError for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return _evaluated(node.left, numbers) * _evaluated(node.right, numbers)
+    if isinstance(node, ast.Call) and dotted(node.func) == "triton.cdiv":
+        over, by = (_evaluated(argument, numbers) for argument in node.args)
+        return -(-over // by)
+    return numbers[text_of(node)]
 
 
 def registers_for(warps: int, blocks: int) -> int:
@@ -263,22 +304,29 @@ def _roles(names: set[str]) -> dict[str, str]:
     return roles
 
 
-def _columns(module: Module, kernel: str, position: int) -> int:
-    """The columns of a product, where its launch gives them as a number N."""
+def _extents(module: Module, kernel: str, position: int) -> tuple[int, int]:
+    """The rows and columns of a product, where its launch gives them as numbers M and N."""
     launch = launches_of(module.tree, kernel)[position]
-    given = bound_arguments(launch, function_of(module.tree, kernel)).get("N")
-    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, int) else MANY
+    given = bound_arguments(launch, function_of(module.tree, kernel))
+
+    def number(name: str) -> int:
+        node = given.get(name)
+        return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else MANY
+
+    return number("M"), number("N")
 
 
 def _product_tiles(
     known: Mapping[str, Tunable],
     names: set[str],
     setting: Setting,
-    columns: int,
+    extents: tuple[int, int],
     products: int,
+    tiles_read: int,
     tiles: Sequence[tuple[int, int, int, int, int, float]],
 ) -> list[tuple[dict[str, int], float]]:
-    """Tiles for a product, none much wider than its columns. Several products of a loop share the width of a tile."""
+    """Tiles for a product, none much larger than it. Several products of a loop share the width of a tile; a left
+    operand may be made of several tiles that are read."""
     role = _roles(names)
     depth = known[role["BLOCK_K"]].value
     if setting.element_bytes == 1 and depth == SCALE_BLOCK:
@@ -287,13 +335,17 @@ def _product_tiles(
             for m, n, w, s, gain in _SCALED
         ]
     settings: list[tuple[dict[str, int], float]] = []
-    widest = max(NARROWEST, 1 << (columns - 1).bit_length())
-    for m, wanted_columns, deepest, warps, stages, gain in tiles:
-        n = min(wanted_columns // products, widest)
+    tallest = max(known[role["BLOCK_M"]].value, 1 << (extents[0] - 1).bit_length())
+    widest = max(NARROWEST, 1 << (extents[1] - 1).bit_length())
+    for wanted_rows, wanted_columns, deepest, warps, stages, gain in tiles:
+        m, n = min(wanted_rows, tallest), min(wanted_columns // products, widest)
         k = min(deepest, depth) if setting.element_bytes == 4 else deepest
         tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, role["BLOCK_K"]: k, "num_warps": warps, "num_stages": stages}
         same = any(tile == other for other, _ in settings)
-        if not same and (m * k + k * n * products) * setting.element_bytes * stages <= setting.shared_bytes:
+        if (
+            not same
+            and (m * k * tiles_read + k * n * products) * setting.element_bytes * stages <= setting.shared_bytes
+        ):
             settings.append((tile, gain))
     return settings
 

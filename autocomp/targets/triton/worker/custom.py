@@ -1,7 +1,7 @@
 """An operation that a user defines in PyTorch: a function of tensors, or a module in KernelBench's format.
 
 A module's class is called `Model`; `get_init_inputs()` gives what it is made of and `get_inputs()` draws what it is
-given. Its parameters are inputs of the kernel too, after those of `forward`.
+given. Its parameters are inputs of the kernel too, after those of `forward`, then the buffers that results depend on.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.worker.compare import PART
 from autocomp.targets.triton.worker.estimate import Reference
 from autocomp.targets.triton.worker.kinds import IN_PLACE_OF, Kind
 from autocomp.targets.triton.worker.memory import TYPES
+from autocomp.targets.triton.worker.rounding import roundings_of
 from autocomp.targets.triton.worker.trace import document, traced
+from autocomp.targets.triton.worker.turns import Turns
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.tensor import Expected, Operand, Operation
 from autocomp.workload.tensor.operation import Dims, OptionValues, Work
@@ -35,6 +38,7 @@ PARTLY = frozenset(
     ["slice", "select", "gather", "index", "index_select", "embedding"]
 )  # operators that read some elements
 PRODUCTS = frozenset({"mm", "bmm", "convolution"})
+FILLING = frozenset({torch.ops.aten.uniform_.default, torch.ops.aten.normal_.default})
 FACTORS = frozenset({"prod", "cumprod"})  # operators that multiply many elements, and so leave the range of their type
 NEAR = 0.02  # standard deviation of the logarithm of factors whose products stay within it
 
@@ -42,16 +46,18 @@ NEAR = 0.02  # standard deviation of the logarithm of factors whose products sta
 @dataclass(frozen=True)
 class Problem:
     """The user's reference. `run` maps tensors to results; `draw` gives inputs, None where there is no such function;
-    `parameters` are the names of those that are parameters of a module."""
+    `parameters` are the names of those that belong to a module, the last of them its `buffers`."""
 
     run: Callable[..., Any]
     inputs: tuple[str, ...]
     draw: Callable[[], list[Any]] | None = None
     parameters: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
 
 
 def problem_of(text: str, name: str, names: Sequence[str] = ()) -> Problem:
-    """The reference of a file's text. Raises ConfigError where the file does not have it."""
+    """The reference of a file's text. A function's inputs have `names`; of a module's buffers, those among them are
+    inputs, or all where there are no names. Raises ConfigError where the file does not have it."""
     module = ModuleType("autocomp_reference")
     try:
         exec(compile(text, "reference.py", "exec"), module.__dict__)
@@ -59,37 +65,49 @@ def problem_of(text: str, name: str, names: Sequence[str] = ()) -> Problem:
         raise ConfigError(f"the reference failed to load: {type(error).__name__}: {error}") from None
     attribute = getattr(module, name, None)
     if isinstance(attribute, type) and issubclass(attribute, torch.nn.Module):
-        return _problem_of_module(module, attribute)
+        return _problem_of_module(module, attribute, names)
     if not callable(attribute):
         raise ConfigError(f"the reference has no function or module {name!r}", hint="`reference` is file.py:name")
     return Problem(lambda *tensors: attribute(**dict(zip(names, tensors, strict=True))), tuple(names))
 
 
-def _problem_of_module(module: ModuleType, kind: type[torch.nn.Module]) -> Problem:
+def _problem_of_module(module: ModuleType, kind: type[torch.nn.Module], names: Sequence[str]) -> Problem:
     first, made = getattr(module, "get_init_inputs", list), getattr(module, "get_inputs", None)
     if made is None:
         raise ConfigError("the reference has a module and no function get_inputs()")
-    model = kind(*first())
+    with _Unfilled():
+        model = kind(*first())
     parameters = dict(model.named_parameters())
-    buffers = dict(model.named_buffers())
+    own = {name: buffer for name, buffer in model.named_buffers() if not names or _identifier(name) in names}
+    others = {name: buffer for name, buffer in model.named_buffers() if name not in own}
     examples = _shapes(made)
     forward = list(inspect.signature(model.forward).parameters)
     inputs = [name for name, value in zip(forward, examples, strict=False) if isinstance(value, Tensor)]
-    of_parameters = tuple(_identifier(name) for name in parameters)
+    of_module = tuple(_identifier(name) for name in (*parameters, *own))
 
     def run(*tensors: Tensor) -> Any:
         given = iter(tensors)
         full = tuple(_typed(next(given), value) if isinstance(value, Tensor) else value for value in examples)
-        own = {name: _shaped(next(given), value) for name, value in parameters.items()}
-        kept = {name: _like(buffer, tensors) for name, buffer in buffers.items()}
-        return torch.func.functional_call(model, {**own, **kept}, full)
+        told = {name: _shaped(_typed(next(given), value), value) for name, value in (parameters | own).items()}
+        kept = {name: _like(buffer, tensors) for name, buffer in others.items()}
+        return torch.func.functional_call(model, told | kept, full)
 
     def draw() -> list[Any]:
         fresh = kind(*first())
         drawn = [value for value in made() if isinstance(value, Tensor)]
-        return drawn + [_drawn_near(parameter) for parameter in fresh.parameters()]
+        kept = [_drawn_like(buffer) for name, buffer in fresh.named_buffers() if name in own]
+        return drawn + [_drawn_near(parameter) for parameter in fresh.parameters()] + kept
 
-    return Problem(run, (*inputs, *of_parameters), draw, of_parameters)
+    return Problem(run, (*inputs, *of_module), draw, of_module, of_module[len(parameters) :])
+
+
+class _Unfilled(TorchDispatchMode):  # type: ignore[misc]
+    """Does not draw values of parameters, of which the shape is enough: a network's may take minutes."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in FILLING and args and isinstance(args[0], torch.nn.Parameter):
+            return args[0]
+        return func(*args, **(kwargs or {}))
 
 
 def _shapes(made: Callable[[], list[Any]]) -> list[Any]:
@@ -112,6 +130,13 @@ def _drawn_near(parameter: Tensor) -> Tensor:
     return moved.reshape(moved.shape or (1,))
 
 
+def _drawn_like(buffer: Tensor) -> Tensor:
+    """A buffer; one of the same number everywhere is moved at random, as it could be left out otherwise."""
+    if buffer.is_meta or not buffer.is_floating_point() or not bool((buffer == buffer.view(-1)[0]).all()):
+        return buffer.reshape(buffer.shape or (1,))
+    return _drawn_near(buffer)
+
+
 def _typed(tensor: Tensor, example: Tensor) -> Tensor:
     """A tensor as the module takes it: truth values are shared with kernels as bytes."""
     return tensor != 0 if example.dtype == torch.bool and tensor.dtype != torch.bool else tensor
@@ -131,19 +156,24 @@ def _like(buffer: Tensor, tensors: Sequence[Tensor]) -> Tensor:
 
 def describe(text: str, name: str) -> dict[str, Any]:
     """The `tensors` of a problem in KernelBench's format, inputs first, and what its workload must say of its
-    `convolutions`. Nothing of the tensors' size is allocated."""
-    with torch.device("meta"):
-        problem = problem_of(text, name)
-        drawn = problem.draw() if problem.draw is not None else []
+    `convolutions`. Nothing of the tensors' size is filled."""
+    try:
+        with torch.device("meta"):
+            problem, drawn = _drawn_once(text, name)
+    except (RuntimeError, NotImplementedError):  # it reads numbers of its tensors
+        with _Unfilled():
+            problem, drawn = _drawn_once(text, name)
     if not drawn:
         raise ConfigError(f"{name!r} is not a module with get_inputs(): state its tensors in a workload file")
     drawn = [tensor.to(torch.uint8) if tensor.dtype == torch.bool else tensor for tensor in drawn]
     outputs = document(traced(problem.run, drawn), problem.inputs)
     by_name = {node["name"]: node for node in outputs["nodes"]}
+    used = {ref for node in outputs["nodes"] for ref in _refs(node["args"])} | set(outputs["outputs"])
     floats = next((str(t.dtype) for t in drawn if t.dtype.is_floating_point), "torch.float32").removeprefix("torch.")
     inputs = [
         {"name": name, "dtype": _stored_type(tensor.dtype), "shape": list(tensor.shape), "role": "input"}
         for name, tensor in zip(problem.inputs, drawn, strict=True)
+        if name in used or name not in problem.buffers
     ]
     for position, result in enumerate(outputs["outputs"]):
         node = by_name[result]
@@ -152,6 +182,11 @@ def describe(text: str, name: str) -> dict[str, Any]:
         inputs.append({"name": name, "dtype": dtype, "shape": node["shape"] or [1], "role": "output"})
     convolves = any(node["op"] == "convolution" for node in outputs["nodes"])
     return {"tensors": inputs, "convolutions": "tf32" if convolves and floats == "float32" else "float32"}
+
+
+def _drawn_once(text: str, name: str) -> tuple[Problem, list[Any]]:
+    problem = problem_of(text, name)
+    return problem, problem.draw() if problem.draw is not None else []
 
 
 def _stored_type(dtype: torch.dtype) -> str:
@@ -212,6 +247,17 @@ class CustomOperation(Operation):
     @property
     def document(self) -> dict[str, Any]:
         return document(self.graph, [operand.name for operand in self.given])
+
+    def document_on(self, device: str) -> dict[str, Any]:
+        """The document, with how the library on a device rounds the operands of convolutions, where kernels may."""
+        told = self.document
+        if self.tf32 and device != "cpu":
+            with Turns(device).alone():
+                roundings = roundings_of(self.graph, device)
+            for node in told["nodes"]:
+                if node["name"] in roundings:
+                    node["options"]["rounding"] = roundings[node["name"]]
+        return told
 
     @cached_property
     def needs(self) -> dict[str, int]:

@@ -17,13 +17,17 @@ INFINITE = 0.1  # share of elements that are -inf
 def fill(target: torch.Tensor, operand: Operand, kind: Kind, generator: torch.Generator) -> None:
     """Fill an input with values of a kind. `random`: normal numbers; `centred`: around the operand's centre; `wide`:
     rows of different magnitudes; `sparse`: most are zero; `constant`, `zeros`; `infinite`: some are -inf, not all of a
-    row."""
+    row. Integers are any but the largest."""
     device, shape = target.device, operand.shape
     if operand.fill == "indices":
         target.copy_(torch.randint(0, operand.below, shape, device=device, generator=generator))
         return
     if kind in ("zeros", "constant"):
         target.copy_(torch.full(shape, 0.0 if kind == "zeros" else CONSTANT * operand.scale, device=device))
+        return
+    if not TYPES[operand.dtype].is_floating_point:
+        held = torch.iinfo(TYPES[operand.dtype])
+        target.copy_(torch.randint(held.min, held.max, shape, dtype=torch.int64, device=device, generator=generator))
         return
     if operand.fill == "unit":
         values = torch.rand(shape, device=device, generator=generator) * 2.0 - 1.0

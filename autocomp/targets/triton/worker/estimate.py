@@ -93,7 +93,8 @@ class Reference:
                 )
         if len(values) != len(self.results):
             raise ConfigError(f"the reference gives {len(values)} results, expected {len(self.results)}")
-        return [value.to(torch.float64).reshape(shape) for value, shape in zip(values, shapes, strict=True)]
+        wide = (value.to(torch.float64).reshape(shape) for value, shape in zip(values, shapes, strict=True))
+        return [value.contiguous() for value in wide]  # those of other layouts are read as they lie
 
 
 def listed(returned: Any) -> list[Tensor]:

@@ -79,7 +79,7 @@ class Worker:
 
             task = Task.of(params["task"])
             own = custom_operation(task.custom)
-            return {"graph": own.document, "needs": own.needs}
+            return {"graph": own.document_on(self._device), "needs": own.needs}
         if method == "describe":
             from autocomp.targets.triton.worker.custom import describe as describe_problem
 

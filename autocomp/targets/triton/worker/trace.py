@@ -6,12 +6,11 @@ The graph is traced in float64 and on tensors without contents, with operators t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.func import functionalize
 from torch.fx import GraphModule
@@ -21,10 +20,10 @@ from torch.utils._pytree import tree_map_only
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.start.traced.graph import VIEWS
+from autocomp.targets.triton.worker.decompositions import decompositions
 from autocomp.targets.triton.worker.sums import Sums, moved, roots_of
 
 aten = torch.ops.aten
-NARROW = 4  # columns of a product up to which it is a sum of each row
 EXACT = 1 << 53  # up to here float64 holds every integer
 
 
@@ -33,9 +32,18 @@ def traced(function: Callable[..., Any], tensors: Sequence[Tensor]) -> GraphModu
     try:
         with FakeTensorMode(allow_non_fake_inputs=True), sdpa_kernel(SDPBackend.MATH), torch.no_grad():
             examples = [_example(tensor) for tensor in tensors]
-            return make_fx(functionalize(function), decomposition_table=_decompositions())(*examples)
+            graph = make_fx(functionalize(function), decomposition_table=decompositions())(*examples)
+            # what operators are taken apart into may change tensors in place again
+            return make_fx(functionalize(graph), decompositions())(*examples) if _changes(graph) else graph
     except Exception as error:
+        if "non-functional tensor" in str(error):
+            raise ConfigError("the reference changes a tensor of its own: make it an input and a result") from None
         raise ConfigError(f"the reference cannot be traced: {type(error).__name__}: {str(error)[:300]}") from None
+
+
+def _changes(graph: GraphModule) -> bool:
+    targets = (node.target for node in graph.graph.nodes)
+    return any(one._schema.is_mutable for one in targets if isinstance(one, torch._ops.OpOverload))
 
 
 def _example(tensor: Tensor) -> Tensor:
@@ -167,7 +175,8 @@ class Rounded(torch.fx.Interpreter):  # type: ignore[misc]
 
     def _result(self, target: Any, args: Any, kwargs: Any) -> Any:
         """An operator's result. GPUs lack some operators on integers, products of matrices among them: those run in
-        float64 where that is exact, else on the host."""
+        float64 where that is exact, else on the host. Results may lie in another order than they were traced in."""
+        target = aten.reshape.default if target is aten.view.default else target
         try:
             return super().call_function(target, args, kwargs)
         except NotImplementedError:
@@ -204,6 +213,7 @@ def summed(name: str, args: Sequence[Any], first: Tensor, result: Tensor) -> int
 
 MOVES = VIEWS | {
     "cat",
+    "constant_pad_nd",
     "clone",
     "detach",
     "alias",
@@ -230,143 +240,3 @@ MOVES = VIEWS | {
     "lift_fresh_copy",
     "_to_copy",
 }
-
-
-@cache
-def _decompositions() -> dict[Any, Callable[..., Any]]:
-    table: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
-    wanted = (
-        aten._softmax,
-        aten._log_softmax,
-        aten.elu,
-        aten.gelu,
-        aten.leaky_relu,
-        aten.hardtanh,
-        aten.nll_loss_forward,
-        aten.addmm,
-        aten.baddbmm,
-    )
-    table.update(get_decompositions(wanted))
-    table.update(
-        {
-            aten.mean.default: lambda x, **_: _total(x, None, False) / x.numel(),
-            aten.mean.dim: lambda x, dim=None, keepdim=False, **_: _total(x, dim, keepdim) / _count(x, dim),
-            aten.var.correction: _variance,
-            aten.var_mean.correction: lambda x, dim=None, correction=1, keepdim=False: (
-                _variance(x, dim, correction, keepdim),
-                _moments(x, dim)[0] if keepdim else _moments(x, dim)[0].squeeze(_axes(x, dim)),
-            ),
-            aten.linalg_vector_norm.default: _norm,
-            aten.max.dim: lambda x, dim, keepdim=False: (x.amax(dim, keepdim), x.argmax(dim, keepdim)),
-            aten.min.dim: lambda x, dim, keepdim=False: (x.amin(dim, keepdim), x.argmin(dim, keepdim)),
-            aten.max.default: lambda x: x.amax(),
-            aten.min.default: lambda x: x.amin(),
-            aten.native_layer_norm.default: _layer_norm,
-            aten.native_group_norm.default: _group_norm,
-            aten._native_batch_norm_legit_functional.default: _batch_norm,
-            aten._native_batch_norm_legit.default: lambda *given: _batch_norm(*given)[:3],
-            aten._native_batch_norm_legit.no_stats: lambda x, weight, bias, training, momentum, eps: _batch_norm(
-                x, weight, bias, None, None, True, momentum, eps
-            )[:3],
-            aten.native_batch_norm.default: lambda *given: _batch_norm(*given)[:3],
-            aten.mm.default: _product,
-        }
-    )
-    table.pop(aten.sum.dim_IntList, None)
-    table.pop(aten.sum.default, None)
-    return table
-
-
-def _product(a: Tensor, b: Tensor) -> Tensor:
-    if b.shape[1] <= NARROW:
-        return torch.stack([(a * b[:, column]).sum(-1) for column in range(b.shape[1])], dim=1)
-    return NotImplemented
-
-
-def _axes(x: Tensor, dim: Any) -> list[int]:
-    if dim is None or dim == []:
-        return list(range(x.dim()))
-    return sorted(one % max(x.dim(), 1) for one in (dim if isinstance(dim, (tuple, list)) else (dim,)))
-
-
-def _count(x: Tensor, dim: Any) -> int:
-    count = 1
-    for axis in _axes(x, dim):
-        count *= x.shape[axis]
-    return count
-
-
-def _total(x: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    """A sum, first over the axes at the end, whose elements are neighbours in memory."""
-    axes = _axes(x, dim)
-    last = [axis for axis in axes if set(range(axis, x.dim())) <= set(axes)]
-    others = [axis for axis in axes if axis not in last and x.shape[axis] > 1]
-    total = x.sum(last, keepdim=True) if last else x
-    total = total.sum(others, keepdim=True) if others else total
-    return total if keepdim else total.squeeze(axes)
-
-
-def _moments(x: Tensor, dim: Any) -> tuple[Tensor, Tensor]:
-    """The mean, and the sum of squared distances to it, with axes kept. Over axes of which only the last ones are
-    neighbours in memory, rows have both first, and then their means (Chan, Golub and LeVeque, 1983): so a kernel reads
-    each element once for both."""
-    axes = _axes(x, dim)
-    last = [axis for axis in axes if set(range(axis, x.dim())) <= set(axes)]
-    others = [axis for axis in axes if axis not in last and x.shape[axis] > 1]
-    if last and others:
-        part, within = _moments(x, last)
-        mean, apart = _moments(part, others)
-        return mean, _total(within, others, True) + apart * _count(x, last)
-    mean = _total(x, axes, True) / _count(x, axes)
-    centred = x - mean
-    return mean, _total(centred * centred, axes, True)
-
-
-def _variance(x: Tensor, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Tensor:
-    spread = _moments(x, dim)[1] / (_count(x, dim) - (1 if correction is None else correction))
-    return spread if keepdim else spread.squeeze(_axes(x, dim))
-
-
-def _norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:  # noqa: A002
-    if ord == 2:
-        return _total(x * x, dim, keepdim).sqrt()
-    if ord == 1:
-        return _total(x.abs(), dim, keepdim)
-    if ord == float("inf"):
-        return x.abs().amax(_axes(x, dim), keepdim)
-    return _total(x.abs().pow(ord), dim, keepdim).pow(1 / ord)
-
-
-def _layer_norm(x: Tensor, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    axes = list(range(x.dim() - len(shape), x.dim()))
-    mean, spread = _moments(x, axes)
-    scale = (spread / _count(x, axes) + eps).rsqrt()
-    normal = (x - mean) * scale
-    normal = normal if weight is None else normal * weight
-    return (normal if bias is None else normal + bias), mean, scale
-
-
-def _group_norm(
-    x: Tensor, weight: Any, bias: Any, images: int, channels: int, size: int, groups: int, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    parts = x.reshape(images, groups, -1)
-    normal, mean, scale = _layer_norm(parts, [parts.shape[-1]], None, None, eps)
-    result = normal.reshape(x.shape)
-    shape = [1, channels] + [1] * (x.dim() - 2)
-    result = result if weight is None else result * weight.reshape(shape)
-    return (result if bias is None else result + bias.reshape(shape)), mean, scale
-
-
-def _batch_norm(
-    x: Tensor, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
-) -> tuple[Tensor, ...]:
-    """Without the running statistics: a kernel has no state."""
-    axes = [axis for axis in range(x.dim()) if axis != 1]
-    shape = [1, x.shape[1]] + [1] * (x.dim() - 2)
-    if training:
-        mean, spread = _moments(x, axes)
-        variance = spread / _count(x, axes)
-    scale = (variance.reshape(shape) + eps).rsqrt()
-    result = (x - mean.reshape(shape)) * scale
-    result = result if weight is None else result * weight.reshape(shape)
-    return (result if bias is None else result + bias.reshape(shape)), mean, scale, mean, variance

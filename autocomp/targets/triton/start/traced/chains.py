@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from autocomp.targets.triton.start.traced.elementwise import TEMPLATES
 from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node
-from autocomp.targets.triton.start.traced.values import MADE
+from autocomp.targets.triton.start.traced.values import is_inline
 
 
 def end_of_chain(graph: Graph, needed: Sequence[Node], first: Node, stored: Collection[str]) -> Node:
@@ -40,7 +40,4 @@ def _moves_with(graph: Graph, node: Node, first: Node, known: Collection[str]) -
 
 def _is_made_of(graph: Graph, name: str, known: Collection[str]) -> bool:
     node = graph[name]
-    if node.op in MADE:
-        return True
-    inline = node.op in TEMPLATES or node.op in VIEWS
-    return inline and all(other in known or _is_made_of(graph, other, known) for other in node.refs())
+    return is_inline(node) and all(other in known or _is_made_of(graph, other, known) for other in node.refs())

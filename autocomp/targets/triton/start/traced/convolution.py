@@ -16,17 +16,18 @@ from autocomp.targets.triton.start.traced.index import Index, join, split, symbo
 from autocomp.targets.triton.start.traced.values import LONGEST, Scope, both
 from autocomp.targets.triton.start.traced.windows import Reach
 
-ROUNDED = """
+AWAY = """
 @triton.jit
 def rounded(x):
     return ((x.to(tl.int32, bitcast=True) + 4096) & -8192).to(tl.float32, bitcast=True)
-"""  # to the nearest number of tf32, as the library does: tensor cores would cut off what is beyond it
-ROUNDED_TO_EVEN = """
+"""  # to the nearest number of tf32: tensor cores would cut off what is beyond it
+TO_EVEN = """
 @triton.jit
 def rounded_to_even(x):
     bits = x.to(tl.int32, bitcast=True)
     return ((bits + 4095 + ((bits >> 13) & 1)) & -8192).to(tl.float32, bitcast=True)
-"""  # as it does for transposed and pointwise ones: numbers in the middle, of random ones 1 in 8,192, go elsewhere
+"""  # numbers in the middle, of random ones 1 in 8,192, go elsewhere
+ROUNDED = {"away": ("rounded", AWAY), "even": ("rounded_to_even", TO_EVEN)}
 CELLS, CHANNELS = 4096, 64  # elements of a tile of the copied input, and its columns at most
 SHALLOW = 16  # columns of a tap up to which a step is half as deep
 
@@ -45,8 +46,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Convolution:
-    """The three kernels of a convolution. With `tf32`, operands are rounded to that as they are copied, where the
-    library does so."""
+    """The three kernels of a convolution. With `tf32`, operands are rounded to that as they are copied, as the
+    library does it."""
 
     graph: Graph
     node: Node
@@ -54,9 +55,18 @@ class Convolution:
     tf32: bool = False
 
     @property
+    def rounding(self) -> str:
+        """The rounding of operands: the one that the library was seen to do on the device, else its usual one, which
+        leaves operands of several groups as they are."""
+        if not self.tf32:
+            return "no"
+        pointwise = math.prod(self.graph[self.node.args[1]].shape[2:]) == 1
+        usual = "even" if self._transposed or pointwise else "away"
+        return str(self.node.options.get("rounding", usual if int(self.node.args[8]) == 1 else "no"))
+
+    @property
     def rounds(self) -> bool:
-        """True where operands are rounded: the library leaves those of several groups as they are."""
-        return self.tf32 and int(self.node.args[8]) == 1
+        return self.rounding != "no"
 
     @property
     def grid(self) -> Grid:
@@ -160,17 +170,12 @@ class Convolution:
         value = scope.value(source.name, place, "0.0", mask)
         if not is_stored(self.graph, source, self.stored):
             value = scope.name("kept", f"tl.where({mask}, {value}, 0.0)")
-        return f"{self._rounding[0]}({value})" if self.rounds else value
+        return f"{ROUNDED[self.rounding][0]}({value})" if self.rounds else value
 
     @property
     def functions(self) -> set[str]:
         """The texts of functions that the kernels call."""
-        return {self._rounding[1]} if self.rounds else set()
-
-    @property
-    def _rounding(self) -> tuple[str, str]:
-        pointwise = math.prod(self.graph[self.node.args[1]].shape[2:]) == 1
-        return ("rounded_to_even", ROUNDED_TO_EVEN) if self._transposed or pointwise else ("rounded", ROUNDED)
+        return {ROUNDED[self.rounding][1]} if self.rounds else set()
 
     @property
     def _transposed(self) -> bool:

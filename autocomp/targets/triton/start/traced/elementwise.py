@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from autocomp.targets.triton.start.traced.graph import Node
+from autocomp.targets.triton.start.traced.graph import KEEP, Node
 
 Template = Callable[[Node, Sequence[str]], str]
 
@@ -93,6 +93,13 @@ def _divide(node: Node, x: Sequence[str]) -> str:
     return f"({x[0]} / {x[1]})"
 
 
+def _rest(node: Node, x: Sequence[str]) -> str:
+    """The remainder of a division that is rounded to zero, as Triton divides integers."""
+    if not node.is_float:
+        return f"({x[0]} % {x[1]})"
+    return f"({x[0]} - tl.where({x[0]} / {x[1]} < 0, tl.ceil({x[0]} / {x[1]}), tl.floor({x[0]} / {x[1]})) * {x[1]})"
+
+
 def _gelu(node: Node, x: Sequence[str]) -> str:
     if node.options.get("approximate") == "tanh":
         inner = f"0.7978845608028654 * ({x[0]} + 0.044715 * {x[0]} * {x[0]} * {x[0]})"
@@ -142,6 +149,7 @@ TEMPLATES: dict[str, Template] = {
     "div": _divide,
     "pow": _power,
     "remainder": lambda node, x: f"({x[0]} - tl.floor({x[0]} / {x[1]}) * {x[1]})",
+    "fmod": _rest,
     "eq": _infix("=="),
     "ne": _infix("!="),
     "lt": _infix("<"),
@@ -162,6 +170,8 @@ TEMPLATES: dict[str, Template] = {
     "detach": lambda node, x: x[0],
     "alias": lambda node, x: x[0],
     "lift_fresh_copy": lambda node, x: x[0],
+    "copy": lambda node, x: x[1],
+    KEEP: lambda node, x: x[0],
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 # Operators whose results are elements of their argument, at other places.
@@ -23,8 +23,10 @@ VIEWS = frozenset(
         "select",
         "flip",
         "broadcast_in_dim",
+        "unfold",
     }
 )
+KEEP = "keep"  # the operator of a value that is stored, as several kernels read it
 
 
 @dataclass(frozen=True)
@@ -86,16 +88,20 @@ def once(graph: Graph) -> Graph:
     known: dict[str, str] = {}
     same: dict[str, str] = {}
     for node in graph.nodes.values():
-        args = tuple(_replaced(argument, same) for argument in node.args)
-        options = {key: _replaced(value, same) for key, value in node.options.items()}
-        merged = Node(node.name, node.op, args, options, node.shape, node.dtype)
-        key = repr((node.op, args, sorted(options.items()), node.shape, node.dtype))
+        merged = renamed(node, same)
+        key = repr((node.op, merged.args, sorted(merged.options.items()), node.shape, node.dtype))
         if node.op != "input" and node.name not in graph.outputs and key in known:
             same[node.name] = known[key]
             continue
         kept[node.name] = merged
         known.setdefault(key, node.name)
     return Graph(kept, graph.outputs)
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """A node that refers to others in place of those that have a new name."""
+    args = tuple(_replaced(argument, names) for argument in node.args)
+    return replace(node, args=args, options={key: _replaced(value, names) for key, value in node.options.items()})
 
 
 def _replaced(argument: Any, names: Mapping[str, str]) -> Any:

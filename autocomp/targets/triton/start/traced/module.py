@@ -15,8 +15,10 @@ from autocomp.targets.triton.start.traced.contraction import (
 )
 from autocomp.targets.triton.start.traced.convolution import Convolution, Kernel
 from autocomp.targets.triton.start.traced.elementwise import HELPERS
-from autocomp.targets.triton.start.traced.graph import Graph, Node, graph_of, once
+from autocomp.targets.triton.start.traced.graph import KEEP, Graph, Node, graph_of, once
 from autocomp.targets.triton.start.traced.index import join, split, symbol
+from autocomp.targets.triton.start.traced.kept import with_kept
+from autocomp.targets.triton.start.traced.kernels import Kernels
 from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops, Space, space_of
 from autocomp.targets.triton.start.traced.operands import PACK, with_packed_operands, with_split_sums
 from autocomp.targets.triton.start.traced.parts import with_parts
@@ -47,7 +49,7 @@ def traced_kernel(
     graph = with_split_sums(simplified(once(graph_of(document))))
     if wide:
         graph = with_packed_operands(graph)
-    return _Writer(once(with_parts(graph)), outputs, wide, tf32).text()
+    return _Writer(with_kept(once(with_parts(graph))), outputs, wide, tf32).text()
 
 
 class _Writer:
@@ -59,7 +61,7 @@ class _Writer:
         self.stored = {node.name: node.name for node in graph.nodes.values() if node.op == "input"}
         self.inputs = list(self.stored)
         self.parts = 0
-        self.kernels: list[str] = []
+        self.kernels = Kernels()
         self.launches: list[str] = []
         self.helpers: set[str] = set()
         self.functions: set[str] = set()
@@ -70,7 +72,8 @@ class _Writer:
         waiting = [node for node in self.needed if node.op != "input" and not is_inline(node)]
         while waiting:
             group = self._group(waiting)
-            self._write(group)
+            if group[0].name not in self.stored:  # by the kernel of a node before it
+                self._write(group)
             waiting = [node for node in waiting if node not in group]
         for name, output in self.results.items():
             if output not in self.written:
@@ -131,6 +134,10 @@ class _Writer:
             self._convolve(first) if self.wide and first.op == "convolution" else self._tiles(first)
         elif first.op == PACK:
             self._pack(first)
+        elif first.op == KEEP:
+            room = self._room(first)
+            self._elementwise(first, room)
+            self._keep(first, room)
         elif first.op in POOLS or first.op == "convolution":
             self._window(first)
         else:
@@ -228,10 +235,11 @@ class _Writer:
             lines = tiles.store(node, output)
         self._keep(last, output)
         sizes = tiles.sizes
-        grid = f"triton.cdiv({sizes.m}, BLOCK_M), triton.cdiv({sizes.n}, BLOCK_N)"
-        grid = f"({grid}, {sizes.batches})" if sizes.batches > 1 else f"({grid})"
         extra = {"M": str(sizes.m), "N": str(sizes.n), "K": str(sizes.k)}
         blocks = {name: name for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K")}
+        blocks |= {name: "SHALLOW" for name, extent in (("BLOCK_M", sizes.m), ("BLOCK_N", sizes.n)) if extent <= 16}
+        grid = f"triton.cdiv({sizes.m}, {blocks['BLOCK_M']}), triton.cdiv({sizes.n}, {blocks['BLOCK_N']})"
+        grid = f"({grid}, {sizes.batches})" if sizes.batches > 1 else f"({grid})"
         word = "matmul" if node.op in PRODUCTS else node.op
         self._add(word, tiles.scope, [*tiles.head, *tiles.loop, *lines], [output], extra, grid, blocks)
 
@@ -356,16 +364,14 @@ class _Writer:
         """A kernel and its launch; `extra` are numbers that it is given, `blocks` sizes and the constants that they
         are, `descriptors` those of tensors that it reads by tiles."""
         described = descriptors or {}
-        name = f"{word.split('2d')[0].split('3d')[0].strip('_')}_kernel"
-        name = name if not any(f"def {name}(" in text for text in self.kernels) else f"{name}_{len(self.kernels) + 1}"
         self.helpers |= scope.helpers
         self.constants.update(blocks.values())
         tensors = list(dict.fromkeys([*(scope.stored[node] for node in self.stored if node in scope.loaded), *outputs]))
         body = "\n".join(f"    {line}" for line in lines)
-        pointers = ", ".join([*(f"{name}_desc" for name in described), *(f"{tensor}_ptr" for tensor in tensors)])
-        numbers = "".join(f", {number}" for number in extra)
-        sizes = "".join(f", {block}: tl.constexpr" for block in blocks)
-        self.kernels.append(f"@triton.jit\ndef {name}({pointers}{numbers}{sizes}):\n{body}\n")
+        pointers = [*(f"{name}_desc" for name in described), *(f"{tensor}_ptr" for tensor in tensors)]
+        word = f"{word.split('2d')[0].split('3d')[0].strip('_')}_kernel"
+        sizes = (*extra.values(), *blocks.values())
+        name = self.kernels.name_of(word, [*pointers, *extra], list(blocks), body, sizes)
         given = ", ".join(
             [*described.values(), *tensors, *extra.values(), *(f"{block}={value}" for block, value in blocks.items())]
         )
@@ -377,4 +383,4 @@ class _Writer:
         functions = [text.strip() + "\n" for text in (*wanted, *sorted(self.functions))]
         parameters = ", ".join([*self.inputs, *self.results.values()])
         solution = f"def solution({parameters}):\n" + "\n".join(f"    {line}" for line in self.launches) + "\n"
-        return module("\n\n".join([constants + "\n", *functions, *self.kernels, solution]))
+        return module("\n\n".join([constants + "\n", *functions, *self.kernels.texts, solution]))

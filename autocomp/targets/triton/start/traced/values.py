@@ -9,12 +9,12 @@ from typing import Any
 
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.start.traced.elementwise import HELPERS, TEMPLATES, number
-from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node, Ref
+from autocomp.targets.triton.start.traced.graph import KEEP, VIEWS, Graph, Node, Ref
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
 
 Coordinates = tuple[Index, ...]
 MADE = frozenset({"full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "scalar_tensor", "arange", "iota"})
-
+PLACED = frozenset({"cat", "constant_pad_nd", "gather", "index"})  # elements of tensors at places that are computed
 NAME = re.compile(r"\b[a-z_]\w*")  # of a variable
 LONGEST = (1 << 31) - (1 << 20)  # elements whose places fit into 32 bits, those of the last block with them
 SIZES = ("M", "N", "K", "cols", "count", "length")  # parameters of kernels, whose names a tensor may have too
@@ -40,7 +40,7 @@ def unsupported(what: str) -> ConfigError:
 
 def is_inline(node: Node) -> bool:
     """True where a value can be computed wherever it is needed."""
-    return node.op in VIEWS or node.op in MADE or node.op in TEMPLATES or node.op in ("cat", "gather", "index")
+    return (node.op in VIEWS or node.op in MADE or node.op in TEMPLATES or node.op in PLACED) and node.op != KEEP
 
 
 @dataclass
@@ -118,6 +118,8 @@ class Scope:
             return self._made(node, place)
         if node.op == "cat":
             return self._cat(node, place, mask)
+        if node.op == "constant_pad_nd":
+            return self._padded(node, place, mask)
         if node.op in ("gather", "index"):
             return self._gathered(node, place, mask)
         if node.op not in TEMPLATES:
@@ -178,14 +180,54 @@ class Scope:
             start += part.shape[axis]
         return self.name("joined", text)
 
+    def _padded(self, node: Node, place: Coordinates, mask: str) -> str:
+        source = self.graph[node.args[0]]
+        fronts = [0] * len(place)
+        fronts[len(place) - len(node.args[1]) // 2 :] = reversed(node.args[1][::2])
+        at = tuple(index.plus(-front) for index, front in zip(place, fronts, strict=True))
+        conditions = [
+            f"({index.text(self.names)} >= 0) & ({index.text(self.names)} < {extent})"
+            for index, extent, whole in zip(at, source.shape, node.shape, strict=True)
+            if extent != whole
+        ]
+        here = " & ".join(conditions)
+        inner = self.value(source.name, at, "0.0", both(mask, here) if here else mask)
+        around = number(node.option("value", 2, 0.0))
+        return self.name("padded", f"tl.where({here}, {inner}, {around})") if here else inner
+
     def _gathered(self, node: Node, place: Coordinates, mask: str) -> str:
+        """Elements whose places along some axes are those of other tensors, counted from the end where negative."""
         source = self.graph[node.args[0]]
         if node.op == "gather":
             axis = int(node.args[1]) % len(source.shape)
-            chosen = self.value(node.args[2].name, place, "0", self._given(mask))
-            at = (*place[:axis], symbol(chosen, source.shape[axis]), *place[axis + 1 :])
-            return self.value(source.name, at, "0.0", mask)
-        raise unsupported("it indexes by tensors")
+            chosen = {axis: (node.args[2], place)}
+        else:
+            given = {axis: ref for axis, ref in enumerate(node.args[1]) if ref is not None}
+            first, rank = _of_chosen(given, self.graph)
+            chosen = {
+                axis: (ref, broadcast(place[first : first + rank], self.graph[ref].shape))
+                for axis, ref in given.items()
+            }
+            rest = iter((*place[:first], *place[first + rank :]))
+            place = tuple(Index() if axis in given else next(rest) for axis in range(len(source.shape)))
+        at = list(place)
+        for axis, (ref, where) in chosen.items():
+            if "int" not in self.graph[ref].dtype:
+                raise unsupported("it indexes by truth values")
+            value = self.value(ref.name, where, "0", self._given(mask))
+            extent = source.shape[axis]
+            if node.op == "index":
+                value = self.name("chosen", f"tl.where({value} < 0, {value} + {extent}, {value})")
+            at[axis] = symbol(value, extent)
+        return self.value(source.name, tuple(at), "0.0", mask)
+
+
+def _of_chosen(given: Mapping[int, Ref], graph: Graph) -> tuple[int, int]:
+    """The first axis that tensors of places give a result, and their number of axes: in front, unless the axes that
+    they index are neighbours."""
+    axes = sorted(given)
+    neighbours = axes[-1] - axes[0] == len(axes) - 1
+    return axes[0] if neighbours else 0, max(len(graph[ref].shape) for ref in given.values())
 
 
 def uses(index: Index, name: str) -> bool:
@@ -215,6 +257,9 @@ def moved(graph: Graph, node: Node, place: Coordinates) -> Coordinates:
         return tuple(next(kept) if extent > 1 else Index() for extent in shape)
     if op == "expand":
         return broadcast(place, shape)
+    if op == "unfold":
+        axis, step = int(node.args[1]) % len(shape), int(node.args[3])
+        return (*place[:axis], place[axis].times(step) + place[-1], *place[axis + 1 : -1])
     if op == "broadcast_in_dim":
         axes = node.args[2]
         return tuple(place[axis] if extent > 1 else Index() for axis, extent in zip(axes, shape, strict=True))
