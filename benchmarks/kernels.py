@@ -10,7 +10,7 @@ machine. With `--evaluations` in place of `--seconds`, results do not depend on 
 `--rtl` measures what was found, and the vendor library's routine, on the RTL model of the machine too (`autocomp rtl
 build`), and prints how far the simulator is off. `--ragged` takes sixty shapes that do not divide the array, in place
 of those that ship, or those of them that are named; `--drawn N` takes N random operations at random memory latencies,
-from `--from SEED` on.
+from `--from SEED` on; `--gemm IxJxK` one of this size, with a row bias and ReLU.
 `--records` takes the kernels of the schedules that ship, the shortest first, and searches nothing; `--most` leaves out
 longer ones. `--out FILE` appends each kernel as it is done, and leaves out those that the file has.
 """
@@ -48,7 +48,7 @@ from autocomp.targets.simulator.target import accelerator_of
 from autocomp.workload import Workload
 from benchmarks.curves import Panel, drawing
 from benchmarks.measured import Measured, error_table, measure
-from benchmarks.ragged import drawn, shapes
+from benchmarks.ragged import drawn, gemms, shapes
 from benchmarks.searching import Found, request_for, search
 
 EXO = (
@@ -331,6 +331,7 @@ def main() -> None:
     parser.add_argument("--ragged", action="store_true")
     parser.add_argument("--drawn", type=int, default=0, metavar="N")
     parser.add_argument("--from", dest="first", type=int, default=1000, metavar="SEED", help="of `--drawn`")
+    parser.add_argument("--gemm", dest="gemms", action="append", default=[], metavar="IxJxK")
     parser.add_argument("--records", action="store_true")
     parser.add_argument("--most", type=int, default=1_000_000, help="cycles of a schedule that `--records` takes")
     parser.add_argument("--out", type=Path)
@@ -347,6 +348,7 @@ def main() -> None:
     if given.ragged or given.drawn:
         chosen = tuple(drawn(given.drawn, given.first)) or shapes(overrides)
         named = tuple(one for one in chosen if not given.workloads or one.name in given.workloads)
+    named = gemms(given.gemms, overrides) or named
     for problem in named:
         name = problem if isinstance(problem, str) else problem.name
         for seed in range(1 if given.quick else given.seeds):

@@ -2,14 +2,14 @@
 
 `shapes` are sixty, the same for everybody. GEMMs cross bias, activation, scale and size; convolutions have stride,
 padding, pooling, 1 x 1 filters or one filter a channel. `drawn` are as many as asked for, of a seed: small operations
-with whatever a workload file can say, each on a machine whose memory is near or far.
+with whatever a workload file can say, each on a machine whose memory is near or far. `gemms` are of given sizes.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,14 @@ def shapes(overrides: Mapping[str, int | float] | None = None) -> tuple[Workload
         parse(yaml.safe_dump({"accelerator": "gemmini", **document}), Path(f"{name}.yaml"), overrides)
         for name, document in (*_gemms(numbers), *_convolutions(numbers))
     )
+
+
+def gemms(sizes: Sequence[str], overrides: Mapping[str, int | float] | None = None) -> tuple[Workload, ...]:
+    """GEMMs with a row bias, ReLU and a scale, of sizes such as 35x140x250: rows, columns, depth."""
+    every = {"operation": "gemm", "accelerator": "gemmini", "bias": "row", "activation": "relu", "scale": 0.0078125}
+    dims = (dict(zip("IJK", map(int, size.split("x")), strict=True)) for size in sizes)
+    documents = zip(sizes, (yaml.safe_dump({**every, "dims": each}) for each in dims), strict=True)
+    return tuple(parse(text, Path(f"gemm_{size}.yaml"), overrides) for size, text in documents)
 
 
 def drawn(count: int, seed: int) -> Iterator[Workload]:

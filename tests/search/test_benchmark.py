@@ -56,6 +56,7 @@ def test_ragged_shapes_do_not_divide_the_array_and_are_the_same_each_time() -> N
     found = ragged.shapes()
     assert len({workload.name for workload in found}) == len(found) == 60
     assert [workload.name for workload in found] == [workload.name for workload in ragged.shapes()]
+    assert [workload.dims for workload in ragged.gemms(["35x140x250"])] == [{"I": 35, "J": 140, "K": 250}]
     assert all(workload.dims[letter] % ragged.SIDE for workload in found for letter in "IJK" if letter in workload.dims)
 
 

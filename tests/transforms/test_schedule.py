@@ -235,7 +235,7 @@ def test_results_are_stored_beside_products_whatever_the_blocks(
         f"operation: gemm\naccelerator: gemmini\ndims: {given}\nbias: {bias}\n", Path("gemm.yaml")
     )
     block = {d: min(b, -(-e // 16)) for d, b, e in zip("ijk", blocks, extents, strict=True)}
-    schedule = {**_AHEAD, "block": block, "inner": inner, "lead": 8, "width": {"result": wide}}
+    schedule = {**_AHEAD, "block": block, "inner": inner, "lead": 8, "width": {"result": wide}, "turns": 1 + wide}
     schedule |= {"level": dict(zip(("left", "right"), levels, strict=True)), "spread": spread}
     schedule |= {"ahead": sorted(_AHEAD["ahead"]), "kept": inner[-1] == "i", "short_first": inner[-1] == "i"}
     cycles_of(workload, applied(transformation("schedule"), started(workload), schedule))

@@ -23,7 +23,7 @@ from autocomp.targets.simulator.transforms.protocol import (
     candidates_of,
 )
 from autocomp.targets.simulator.transforms.scheduling import steps
-from autocomp.targets.simulator.transforms.scheduling.choose import Ranked, fits, ranked, whole
+from autocomp.targets.simulator.transforms.scheduling.choose import TURNS, Ranked, by_kind, fits, ranked, whole
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
@@ -33,9 +33,8 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Sche
 from autocomp.targets.simulator.transforms.straight.write_out import is_short
 
 _MOST = 12  # proposals
-_TIMED = 12  # schedules that are lowered and timed …
+_TIMED = 12  # schedules that are lowered and timed, half of them by their estimates, …
 _TRIED = 32  # … of so many: some do not fit, and some give the kernel of another
-_BY_ESTIMATE = 6  # … of which the first ones are the best by their estimates
 _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _LOADS = 10.0  # what a cycle of loads counts besides its time, where energy does
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
@@ -69,10 +68,10 @@ class ChooseSchedule(Transformation):
     blocks and `inner` those inside one, outermost first; `level` is how many loops over blocks are around the panel of
     an operand that is loaded at a time; `width` tiles go in one move; tiles of operands `ahead` are loaded during the
     products before, `early` of them before the last (`lead`: in the first step), or beside all steps that use the panel
-    before (`spread`); `deferred`: results are stored during the next block; `kept`: the right operand stays in the
-    array; `short_first`: partial tiles come first; `shared`: taps share lines of an image, and (`lined`) pixels of
-    these; `halves`: the last tile along these dimensions is two of half the size; `alone`: the first tile of an operand
-    from a queue comes before all other loads.
+    before (`spread`); `deferred`: results are stored during the next block, and blocks have places in `turns`; `kept`:
+    the right operand stays in the array; `short_first`: partial tiles come first; `shared`: taps share lines of an
+    image, and (`lined`) pixels of these; `halves`: the last tile along these dimensions is two of half the size;
+    `alone`: the first tile of an operand from a queue comes before all other loads.
     """
     example = """
     for (int i = 0; i < 32; i++)               for (int step = 0; step < 64; step++)
@@ -107,15 +106,32 @@ class ChooseSchedule(Transformation):
         """
         given = version.raised
         models = _models(version)
-        rest = _near(given, models[0]) if given.given else list(islice(_in_turn(map(_all, models)), _MOST))
+        if given.given:
+            kinds = [(_near(given, models[0]), _TIMED)]
+        else:
+            usual, turned = (list(islice(_in_turn(kind), _MOST)) for kind in zip(*map(_all, models), strict=True))
+            kinds = [(usual, _TIMED), (turned, _TIMED // 2)] if turned else [(usual, _TIMED)]
+        timed: list[Ranked] = []
+        rest: list[Ranked] = []
+        seen: set[str] = set()  # schedules of which each gives the same kernel count once
+        for items, most in kinds:
+            best, left = self._best_of(version, items, len(seen) + most, seen)
+            timed, rest = sorted([*timed, *best], key=lambda one: one.cycles), [*rest, *left]
+        return [*timed, *(replace(item, cycles=given.estimate(item.schedule) + version.others) for item in rest)]
+
+    def _best_of(
+        self, version: _Version, rest: list[Ranked], most: int, seen: set[str]
+    ) -> tuple[list[Ranked], list[Ranked]]:
+        """Schedules of one kind with what they measure, least first, until `most` kernels are `seen`; and the rest."""
+        given, model = version.raised, _models(version)[0]
         timed: list[Ranked] = []
         near: list[Ranked] = []
-        seen: set[str] = set()  # schedules of which each gives the same kernel count once
+        by_estimate = most - (most - len(seen)) // 2
         left = float(_TIMED_CYCLES)
         for _ in range(_TRIED):
-            item = next(iter(near if near and len(seen) >= _BY_ESTIMATE else rest), None)
+            item = next(iter(near if near and len(seen) >= by_estimate else rest), None)
             left -= 0.0 if item is None else item.cycles
-            if item is None or left < 0 or len(seen) == _TIMED:
+            if item is None or left < 0 or len(seen) == most:
                 break
             near, rest = _without(item, near), _without(item, rest)
             try:
@@ -127,11 +143,11 @@ class ChooseSchedule(Transformation):
             if measured is None:
                 continue
             if not given.given and (not timed or measured < timed[0].cycles):
-                near = _near(replace(given, schedule=item.schedule), models[0])
+                near = _near(replace(given, schedule=item.schedule), model)
                 for one in timed:
                     near = _without(one, near)
             timed = sorted([*timed, Ranked(item.schedule, measured, timed=True)], key=lambda one: one.cycles)
-        return [*timed, *(replace(item, cycles=given.estimate(item.schedule) + version.others) for item in rest)]
+        return timed, rest
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         for name, item in _BEFORE.items():
@@ -248,12 +264,17 @@ def _in_turn(kinds: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
     return (item for items in zip_longest(*kinds) for item in items if item is not None)
 
 
-def _all(model: CostModel) -> Iterator[Ranked]:
-    """The best schedules of all, of those with the same blocks and about the same estimate the first one. Those that
-    share tiles and those that do not take turns: estimates compare each kind better with its like."""
+def _all(model: CostModel) -> tuple[Iterator[Ranked], Iterator[Ranked]]:
+    """The best schedules of all, and those with more places for results."""
+    kinds = by_kind(ranked(model))
+    usual = [kind for kind in kinds if kind[0].schedule.turns == TURNS[0]]
+    return _different(usual), _different([kind for kind in kinds if kind not in usual])
+
+
+def _different(kinds: Sequence[Sequence[Ranked]]) -> Iterator[Ranked]:
+    """Schedules, of those with the same blocks and about the same estimate the first one. Kinds take turns: estimates
+    compare each kind better with its like."""
     last: dict[tuple[tuple[str, int], ...], float] = {}
-    schedules = ranked(model)
-    kinds = ([item for item in schedules if item.schedule.shared == shared] for shared in (False, True))
     for item in _in_turn(kinds):
         key = (*item.schedule.tile.items(), *item.schedule.block.items())
         if item.cycles > last.get(key, 0.0) * (1 + _CLOSE):

@@ -25,6 +25,7 @@ _FEWER = 4  # rows that a tile may have less than the most
 _LEAD = 8  # products of the first step by which its loads are ahead
 _EARLY = 8  # products at the end of a step that no load is among
 BOTH = frozenset(OPERANDS)
+TURNS = (2, 4)  # places of blocks of results: even numbers, as what is started lies in the other half than the sums
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,32 @@ def ranked(model: CostModel) -> list[Ranked]:
     estimated = _estimated(model, _bases(model))
     if not estimated or isinstance(model.leaves, Tasks) or _crowded(model, estimated[0].schedule):
         estimated = sorted([*estimated, *_estimated(model, _less_beside(model))], key=lambda item: item.cycles)
-    kinds = ([item for item in estimated if item.schedule.shared == shared] for shared in (False, True))
-    best = (item for kind in kinds for item in kind[:_LOOKED_AT_AGAIN])
+    best = (item for kind in by_kind(estimated) for item in kind[:_LOOKED_AT_AGAIN])
     again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in best)
     return sorted(again, key=lambda item: item.cycles)
+
+
+def by_kind(items: Iterable[Ranked]) -> list[list[Ranked]]:
+    """Schedules that share tiles and those that do not, and those with more places for results, each in their order."""
+    kinds: dict[tuple[int, bool], list[Ranked]] = {}
+    for item in items:
+        kinds.setdefault(_kind(item.schedule), []).append(item)
+    return [kinds[kind] for kind in sorted(kinds)]
 
 
 def _estimated(model: CostModel, bases: Iterable[Schedule]) -> list[Ranked]:
     """The best schedules that follow from some, the least cycles first: as many as are looked at again."""
     grids = [grid for base in bases for grid in _all(model, base)]
-    kinds = ([(n, grid) for n, grid in enumerate(grids) if grid.schedule.shared == shared] for shared in (False, True))
-    return [item for *_, item in sorted((entry for kind in kinds for entry in _best(model, kind)), key=_place)]
+    kinds: dict[tuple[int, bool], list[tuple[int, Grid]]] = {}
+    for number, grid in enumerate(grids):
+        kinds.setdefault(_kind(grid.schedule), []).append((number, grid))
+    best = (entry for kind in sorted(kinds) for entry in _best(model, kinds[kind]))
+    return [item for *_, item in sorted(best, key=_place)]
+
+
+def _kind(schedule: Schedule) -> tuple[int, bool]:
+    """What estimates compare well: schedules with as many places for results that share tiles, or that do not."""
+    return schedule.turns, schedule.shared
 
 
 _Entry = tuple[float, int, int, Ranked]  # cycles, the number of its grid, the number of its levels
@@ -162,6 +178,8 @@ def _bases(model: CostModel) -> Iterator[Schedule]:
         short = leaves.keeps and computation.extents[computation.row] % size != 0
         given = replace(base, tile=tile, short_first=short)
         yield given
+        if model.starts and given.deferred and not isinstance(leaves, Tasks):
+            yield replace(given, turns=TURNS[-1])
         if computation.overlaps and not isinstance(leaves, Tasks):
             yield replace(given, shared=True)
             if computation.row in dict(computation.overlaps.values()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, arrival, equal
+from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, TURNS, arrival, equal
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -17,7 +17,7 @@ _EARLY = (0, 2, 4, 8, 12, 16, 24)  # products at the end of a step that no load 
 
 def neighbours(given: Raised) -> Iterator[Schedule]:
     """All such schedules, also those that do not fit the machine."""
-    for choices in (_moves, _ahead, _spread, _kept, _shared, _blocks, _tiles, _orders, _levels):
+    for choices in (_moves, _ahead, _turns, _spread, _kept, _shared, _blocks, _tiles, _orders, _levels):
         yield from choices(given)
 
 
@@ -45,6 +45,12 @@ def _ahead(given: Raised) -> Iterator[Schedule]:
     yield replace(given.schedule, deferred=not given.schedule.deferred)
     if given.leaves.queued:
         yield replace(given.schedule, alone=not given.schedule.alone)
+
+
+def _turns(given: Raised) -> Iterator[Schedule]:
+    """More places for blocks of results, where moves start these, or fewer."""
+    if given.schedule.deferred and given.model.starts:
+        yield from (replace(given.schedule, turns=turns) for turns in TURNS)
 
 
 def _spread(given: Raised) -> Iterator[Schedule]:

@@ -30,7 +30,8 @@ class Schedule:
     the panel of an operand that is loaded at a time. `width`: tiles in one move. `ahead`: operands whose next tiles
     come during the computation with the present ones, all before its last `early` products. `spread`: where several
     steps use the same panel of such an operand, the next one comes beside all of them, not beside the last.
-    `deferred`: results are stored during the next block, those of the last block as they are complete.
+    `deferred`: results are stored during the next block, those of the last block as they are complete. `turns`: places
+    that blocks of such results have in local memory; of more than two, moves that start results wait for no store.
     `kept`: the right operand stays in the array while it is used. `short_first`: the tile that is short comes first
     among those that share the operand in the array. `shared`: a block holds tiles of the left operand once that several
     steps of a reduction use for different results; `lined`: rows of tiles too, so that products read them from one row
@@ -49,6 +50,7 @@ class Schedule:
     early: int = 0
     spread: bool = False
     deferred: bool = False
+    turns: int = 2
     kept: bool = False
     short_first: bool = False
     shared: bool = False
@@ -261,7 +263,8 @@ class Grid:
     def phases(self, operand: str) -> int:
         """Panels that an operand has in local memory at a time."""
         if operand == "result":
-            return 2 if self.defers else 1
+            turns = 2 if self.computation.windows else max(2, self.schedule.turns)
+            return min(turns, prod(self.blocks[name] for name in self.outer)) if self.defers else 1
         return 2 if operand in self.schedule.ahead and self.events(operand) > 1 else 1
 
     @cached_property

@@ -230,7 +230,7 @@ class _Estimate:
         begin = float(starts[0]) if hidden or trails else float(starts[first].sum()) * scale
         end = float(stores[-1]) if hidden or trails else float(stores[first].sum()) * scale
         latency = longest_latency(model.leaves.accelerator)
-        if hidden and model.starts:  # what starts a block of results waits until the block before last is stored
+        if hidden and model.starts and grid.phases("result") == 2:  # starts wait until the block before last is stored
             total += self._steps / period * (latency + 2 * STREAM_RECOVERY)
         first_loads = {operand: float(loads[operand][0]) for operand in beside}
         waits = begin + sum(each * self._at_first(operand) for operand, each in first_loads.items())

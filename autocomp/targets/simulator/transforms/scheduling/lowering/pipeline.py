@@ -25,7 +25,7 @@ _TRAIL = 3  # products of the last step after which a store follows the one that
 class Stream:
     """Moves that are spread over products: `total` moves over `over` products, without the last `early` ones. `begins`:
     the condition, at the head of a step, that the counting starts anew. `fewer`: there may be more products than
-    `over`."""
+    `over`. `at_once`: the first move comes before the first product."""
 
     name: str
     total: str
@@ -34,6 +34,7 @@ class Stream:
     inside: Lines
     early: int = 0
     fewer: bool = False
+    at_once: bool = False
 
 
 class Pipeline:
@@ -78,9 +79,10 @@ class Pipeline:
             lines.append("int trailed = 0;")
             before += self._guarded(last, self._completed(f"trailed < done - {_TRAIL}"))
         for stream in streams:
-            begin = [f"{stream.name}s = 0;", f"{stream.name}_due = 0;"]
+            due = f"{stream.over} - ({stream.total})" if stream.at_once else "0"
+            begin = [f"{stream.name}s = 0;", f"{stream.name}_due = {due};"]
             if stream.begins == "1":
-                loop += [f"int {stream.name}s = 0;", f"int {stream.name}_due = 0;"]
+                loop += [f"int {line}" for line in begin]
             else:
                 loop += self._guarded(stream.begins, begin)
             loop.append(f"const int {stream.name}_moves = {stream.total};")
@@ -276,25 +278,32 @@ class Pipeline:
 
     def _results(self) -> Stream:
         """The stores of the block before. After each comes what starts the results of the block to come, in the rows of
-        the store before it. So stores are far apart, and starts side by side share their latency."""
+        the store before it. So stores are far apart, and starts side by side share their latency. Where these rows are
+        others, starts come first."""
         nest, grid = self._nest, self._grid
-        block = grid.steps_of_result
+        block, turns = grid.steps_of_result, grid.phases("result")
         phase = nest.phase("result", f"step + {block}")
         if nest.computation.windows:
             return self._images(phase)
+        before = nest.phase("result", f"step + {block * (turns - 1)}")
         if not nest.started:
             unravel, tile = nest.unravelled("result", "results", LAST, "_moved")
-            inside = [*unravel, *nest.store(tile, LAST, phase)]
+            inside = [*unravel, *nest.store(tile, LAST, before)]
             total = f"(step >= {block} ? {nest.total('result', LAST)} : 0)"
             return Stream("result", total, self._in_block(), self._first_of_result(), inside)
         moved, stored, moves = nest.of_whole_block("result", "results", "_moved")
-        begun, started, _ = nest.of_whole_block("result", "results - 1", "_begun")
+        after = turns == 2  # starts, in the rows of stores
+        begun, started, _ = nest.of_whole_block("result", "results - 1" if after else "results", "_begun")
         leaves = [f"step >= {block}", f"results < {moves}", *nest.within(stored, LAST)]
         starts = [*nest.ordered("store", "load"), *nest.starts(started, THEN, phase)]
         follows = [*begun, *self._guarded(" && ".join(nest.within(started, THEN)) or "1", starts)]
-        inside = [*moved, *self._guarded(" && ".join(leaves), nest.store(stored, LAST, phase))]
-        inside += self._guarded(f"step < {grid.steps - block} && results > 0", follows)
-        return Stream("result", str(moves + 1), self._in_block(), self._first_of_result(), inside)
+        inside = [*moved, *self._guarded(" && ".join(leaves), nest.store(stored, LAST, before))]
+        if after:
+            inside += self._guarded(f"step < {grid.steps - block} && results > 0", follows)
+        else:
+            inside = [*self._guarded(f"step < {grid.steps - block}", follows), *inside]
+        total = str(moves + 1 if after else moves)
+        return Stream("result", total, self._in_block(), self._first_of_result(), inside, at_once=not after)
 
     def _images(self, phase: str) -> Stream:
         """The same for results that are pooled: after the store of an image what starts the results of the one to come

@@ -129,9 +129,10 @@ class Tiles:
         for dim in reversed(self._slots(operand)):
             place.append(f"{self.block_name(dim)}{at} * {places}")
             places *= self.grid.blocks[dim]
-        if self.grid.phases(operand) > 1:
-            place.append(f"({phase}) % 2 * {places}")
-            places *= 2
+        phases = self.grid.phases(operand)
+        if phases > 1:
+            place.append(f"({phase}) % {phases} * {places}")
+            places *= phases
         first, *others = self._places[operand]
         if others:  # even and odd places
             number = " + ".join(place)
