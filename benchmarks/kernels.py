@@ -10,7 +10,7 @@ machine. With `--evaluations` in place of `--seconds`, results do not depend on 
 `--rtl` measures what was found, and the vendor library's routine, on the RTL model of the machine too (`autocomp rtl
 build`), and prints how far the simulator is off. `--ragged` takes sixty shapes that do not divide the array, in place
 of those that ship, or those of them that are named; `--drawn N` takes N random operations at random memory latencies,
-from `--from SEED` on; `--gemm IxJxK` one of this size, with a row bias and ReLU.
+from `--from SEED` on. `--gemm IxJxK` takes one of this size, with a row bias and ReLU.
 `--records` takes the kernels of the schedules that ship, the shortest first, and searches nothing; `--most` leaves out
 longer ones. `--out FILE` appends each kernel as it is done, and leaves out those that the file has.
 """
