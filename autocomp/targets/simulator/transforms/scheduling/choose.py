@@ -80,7 +80,7 @@ def _estimated(model: CostModel, bases: Iterable[Schedule]) -> list[Ranked]:
 
 
 def _kind(schedule: Schedule) -> tuple[int, bool]:
-    """What estimates compare well: schedules with as many places for results that share tiles, or that do not."""
+    """The kind of a schedule: places for results, and if it shares tiles. Estimates compare like with like."""
     return schedule.turns, schedule.shared
 
 
