@@ -100,7 +100,7 @@ class Comparison:
                 _call_any_size(host, made(group[0], self.accelerator), self.accelerator, generator)
         for layer in layers(self.schedules):
             any_size = f"{layer.first.family}_any.c" in self.files
-            _call_layer(host, layer, _sizes(layer.first, any_size, self.accelerator, generator), generator)
+            _call_layer(host, layer, _sized(layer.first, any_size, self.accelerator, generator), generator)
 
 
 def _apart(comparison: Comparison, seed: int) -> None:
@@ -133,7 +133,7 @@ def _call_any_size(host: Host, kernel: AnySize, accelerator: Accelerator, genera
         _call_trial(host, kernel.function, trial, dict(zip(kernel.strided, trial.strides, strict=True)))
 
 
-def _sizes(schedule: Schedule, any_size: bool, accelerator: Accelerator, generator: np.random.Generator) -> Workload:
+def _sized(schedule: Schedule, any_size: bool, accelerator: Accelerator, generator: np.random.Generator) -> Workload:
     """A workload with sizes to try a family's functions with: small ones if it has a kernel of any size."""
     if any_size:
         return draw(made(schedule, accelerator), accelerator, generator).workload

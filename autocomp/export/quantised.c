@@ -1,4 +1,6 @@
 // The host's part of quantised layers, the same for every machine, and the layers. Compile with -ffp-contract=off.
+#include <float.h>
+
 #include "quantised.h"
 
 static bool in_int8(int32_t value) {
@@ -6,6 +8,11 @@ static bool in_int8(int32_t value) {
 }
 
 bool autocomp_valid(const struct autocomp_quantisation *numbers, size_t columns) {
+    for (size_t n = 0; n < numbers->scale_count; n++) {
+        if (!(numbers->scales[n] >= -FLT_MAX && numbers->scales[n] <= FLT_MAX)) {
+            return false;
+        }
+    }
     return (numbers->scale_count == 1 || numbers->scale_count == columns) && in_int8(numbers->left_zero) &&
            in_int8(numbers->right_zero) && in_int8(numbers->result_zero) && in_int8(numbers->least) &&
            in_int8(numbers->most) && numbers->least <= numbers->most;

@@ -28,7 +28,7 @@ void autocomp_subtract_zeros(const struct autocomp_products *products, const str
 // Results of the sums of a matrix of `rows`, in binary32, bounded before they are rounded to even.
 void autocomp_requantise(const struct autocomp_quantisation *numbers, size_t rows, size_t columns, const int32_t *sums,
                          int8_t *results);
-// True if the numbers are those of int8, with a scale for each of the columns or one for all.
+// True if the numbers are those of int8, with a finite scale for each of the columns or one for all.
 bool autocomp_valid(const struct autocomp_quantisation *numbers, size_t columns);
 // True if a kernel's int8 results, without zero points and with the bounds of int8, have all that is asked for.
 bool autocomp_kept_in_int8(const struct autocomp_quantisation *numbers);

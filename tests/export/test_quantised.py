@@ -166,6 +166,7 @@ def schedule_family(text: str) -> str:
     [
         (SUMS, "gemm_result_int32_quantised", Numbers((0.5, 0.25))),
         (SUMS, "gemm_result_int32_quantised", Numbers((0.5,), most=128)),
+        (SUMS, "gemm_result_int32_quantised", Numbers((float("nan"),))),
         (RESULTS, "gemm_activation_relu_bias_row_scale_quantised", Numbers((0.5,), left_zero=1)),
         (RESULTS, "gemm_activation_relu_bias_row_scale_quantised", Numbers((0.5,), result_zero=-128)),
         (RESULTS, "gemm_activation_relu_bias_row_scale_quantised", Numbers((0.5,) * 11)),
