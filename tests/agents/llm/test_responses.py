@@ -191,7 +191,7 @@ def optimiser(request: Request) -> Reply:
     if not said:
         return answer(thought, call("transformations", {"kernel": 0}))
     if len(said) == 1:
-        move = json.loads(said[0])[0]
+        move = json.loads(said[0])["transformations"][0]
         arguments = {"kernel": 0, "name": move["name"], "parameters": move["parameters"]}
         return answer(thought, call("transform", arguments, 1))
     if len(said) == 2:
