@@ -90,6 +90,7 @@ def test_an_interrupted_exploration_continues_to_the_same_result(
     assert Path("sizes/DIM=4/tiny_gemm_edges/events.jsonl").read_bytes() == done
 
 
+@pytest.mark.long
 def test_a_point_begins_with_the_plans_of_the_nearest_one(explore: Callable[..., dict[str, Any]]) -> None:
     explore("--sweep", "DIM=4,8", "--evaluations", 3)
     config = json.loads(Path("sizes/DIM=8/tiny_gemm_edges/config.json").read_text())

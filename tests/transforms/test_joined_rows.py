@@ -90,6 +90,7 @@ def test_products_take_several_lines_of_which_each_tap_reads_a_part(shared: bool
         assert cycles(workload, facts)
 
 
+@pytest.mark.long
 def test_rows_of_several_images_are_joined_image_by_image() -> None:
     workload = convolution(TPU, images=2)
     facts = analysed(workload)

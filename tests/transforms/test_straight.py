@@ -292,6 +292,7 @@ def test_the_hidden_layer_of_two_stays_on_the_accelerator() -> None:
     assert cycles("mlp", facts) < before / 4
 
 
+@pytest.mark.long
 def test_a_chain_through_the_host_stays_right() -> None:
     facts = given_kernel("attention")
     for step in ("write_out", "own_rows", "load_once"):

@@ -72,6 +72,7 @@ def end(process: subprocess.Popen[str], how: signal.Signals) -> tuple[str, str]:
     return process.communicate(timeout=WAIT)
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_a_search_on_several_workloads_and_says_how_to_go_on(
     server: ScriptedServer, tmp_path: Path
 ) -> None:

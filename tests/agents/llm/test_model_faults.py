@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.model_faults import FAULTS, searched
 
 WORKLOAD, EVALUATIONS = "tiny_gemm", 4
 
 
+@pytest.mark.long
 def test_faults_of_an_endpoint_do_not_change_what_a_search_finds() -> None:
     sound = searched(FAULTS["none"], WORKLOAD, EVALUATIONS)
     for fault in ("503", "refusal"):

@@ -258,6 +258,7 @@ def test_options_on_single_commands_come_together_and_then_each_when_those_befor
     assert done == sorted(done, key=TURNS.index)
 
 
+@pytest.mark.long
 def test_the_same_agent_speeds_up_a_machine_with_semaphores() -> None:
     start, end = improved("tiny", 16, steps=3, plans=3)
     assert end * 2 < start
