@@ -247,6 +247,7 @@ def test_over_standard_input_and_output(tmp_path: Path) -> None:
     assert talk(server, one_round)["evaluations_left"] == 3
 
 
+@pytest.mark.long
 def test_over_http_on_this_computer(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -332,6 +332,7 @@ FEW_CHANNELS = convolution({"N": 1, "H": 5, "W": 7, "C": 5, "K": 20, "R": 3, "S"
 PADDED = {"loops": ["s"], "pad": "inp"}
 
 
+@pytest.mark.long
 def test_taps_of_few_channels_are_multiplied_together() -> None:  # 3 s
     first, *_ = proposals(started(FEW_CHANNELS))
     assert first["merged"] == PADDED

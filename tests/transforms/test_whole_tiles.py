@@ -112,6 +112,7 @@ def fewest_cycles(workload: Workload, accelerator: isa.Accelerator) -> float:
     return min(found)
 
 
+@pytest.mark.long
 def test_engines_of_one_kind_multiply_beside_one_another(tmp_path: Path) -> None:
     """The host sends a command a cycle: products of four cycles let it keep up with both."""
     text = (Path(__file__).parent / "rowwise.isa").read_text().replace("busy: 1; latency: 8;", "busy: 4; latency: 8;")
@@ -247,7 +248,7 @@ def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
             0.7,
             marks=pytest.mark.long,
         ),
-        (ROWWISE, 0.2),
+        pytest.param(ROWWISE, 0.2, marks=pytest.mark.long),
     ],
     ids=[
         "packed blocks and tokens",

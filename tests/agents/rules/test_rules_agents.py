@@ -216,6 +216,7 @@ def improved(name: str, size: int, steps: int, plans: int) -> tuple[int, int]:
     return start, cycles
 
 
+@pytest.mark.long
 def test_a_few_greedy_steps_make_a_matrix_multiplication_several_times_faster() -> None:
     start, end = improved("gemmini", 64, steps=3, plans=4)
     assert end * 4 < start
@@ -226,6 +227,7 @@ def test_the_kernel_generated_beside_a_users_is_written_anew_as_a_starting_kerne
     assert planned(generated, 1).plans[0].transformation == "schedule"
 
 
+@pytest.mark.long
 def test_a_start_is_not_written_anew_where_its_commands_one_by_one_measure_less() -> None:
     workload = load("mlp")
     judge = SimulatorEvaluator(isa.load(workload.accelerator), workload)
