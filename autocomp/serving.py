@@ -219,7 +219,7 @@ def known(workload: Workload, target: Target) -> Answer | None:
 
 def turned(workload: Workload, target: Target) -> ScheduleRecord | None:
     """A record that the stores have for the other activation, with its kernel for the workload's; it is evaluated. None
-    where there is no such record, or where the machine does not take the activation as an operand."""
+    where they have none, or where the machine does not take the activation as an operand."""
     operation, machine = operation_of(workload), machine_of(target)
     for stored in of_sizes(machine, operation, _warn) if machine.kind == SIMULATED else ():
         record = record_at(stored)

@@ -75,8 +75,8 @@ def _turned(function: ast.Function, settings: Sequence[Setting], present: bool, 
         if len(commands) != 1:
             return node
         [(instruction, operands)] = commands
+        values = [forms.value(operand) for operand in operands]
         for setting in settings:
-            values = [forms.value(operand) for operand in operands]
             here = setting.instruction == instruction.name and all(values[n] == v for n, v in setting.fixed.items())
             if here and values[setting.place] == forms.value(setting.values[present]) is not None:
                 other = [*operands]

@@ -77,7 +77,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
 
 
 def called(host: Host, one: Workload, function: str, arrays: Arrays, numbers: Numbers) -> tuple[int, np.ndarray]:
-    """What the function returns, and the results."""
+    """The value that the function returns, and the results."""
     output = one.outputs[0]
     memory = {
         **{name: array.copy() for name, array in arrays.items()},

@@ -267,8 +267,8 @@ def _in_turn(kinds: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
 def _all(model: CostModel) -> tuple[Iterator[Ranked], Iterator[Ranked]]:
     """The best schedules of all, and those with more places for results."""
     kinds = by_kind(ranked(model))
-    usual = [kind for kind in kinds if kind[0].schedule.turns == TURNS[0]]
-    return _different(usual), _different([kind for kind in kinds if kind not in usual])
+    usual, turned = ([k for k in kinds if (k[0].schedule.turns == TURNS[0]) == few] for few in (True, False))
+    return _different(usual), _different(turned)
 
 
 def _different(kinds: Sequence[Sequence[Ranked]]) -> Iterator[Ranked]:
