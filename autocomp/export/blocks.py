@@ -7,12 +7,11 @@ a GEMM, images of a convolution. Blocks then are contiguous parts of the tensors
 from __future__ import annotations
 
 import math
-from bisect import bisect, bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 
 from autocomp.errors import ConfigError
 from autocomp.export.any_size import AnySize, any_size_cycles, resized
@@ -25,6 +24,7 @@ ENOUGH = 200_000  # cycles, after which what begins a kernel no longer counts
 MEASURED = 48  # sizes at most, for which the kernel of any size is measured
 SPENT = 2_000_000  # cycles, after which no further size is measured
 WORTH = 0.98  # of the cycles of the choice for one less: only then the choice is another
+Cycles = npt.NDArray[np.float64]  # by what is left of a size
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def worth(whole: Blocks, fallback: AnySize | str, accelerator: Accelerator) -> B
     """
     largest = whole.blocks[0].size
     if isinstance(fallback, str):
-        return replace(whole, blocks=_choice(whole.blocks, [math.inf] * (2 * largest + 1))[0])
+        return replace(whole, blocks=_choice(whole.blocks, np.append(0.0, np.full(2 * largest, math.inf)))[0])
     dims = whole.blocks[0].schedule.dims
     measured: dict[int, int] = {}
     size: int | None
@@ -148,44 +148,55 @@ def _refined(kernels: Sequence[Block], measured: Mapping[int, int]) -> tuple[tup
     It is a size whose choice is open, or what a block leaves of it: of all these the middle of those of which least is
     known.
     """
-    sizes = sorted(measured)
-    lines = np.interp(range(sizes[-1] + 1), sizes, [measured[size] for size in sizes]).tolist()
-    below = [0, *(measured[sizes[bisect(sizes, size) - 1]] for size in range(1, sizes[-1] + 1))]
-    above = [0, *(measured[sizes[bisect_left(sizes, size)]] for size in range(1, sizes[-1] + 1))]
+    sizes = np.array(sorted(measured))
+    cycles = np.array([measured[size] for size in sizes.tolist()], float)
+    every = np.arange(1, sizes[-1] + 1)
+    lines = np.append(0.0, np.interp(every, sizes, cycles))
+    below = np.append(0.0, cycles[np.searchsorted(sizes, every, "right") - 1])
+    above = np.append(0.0, cycles[np.searchsorted(sizes, every)])
     least, most = _choice(kernels, below)[1], _choice(kernels, above)[1]
-    doubtful: dict[tuple[int, int], set[int]] = {}
-    for size in range(1, sizes[-1] + 1):
-        if least[size] < above[size] and below[size] < most[size]:
-            for left in (size, *(size - block.size for block in kernels if block.size < size)):
-                doubtful.setdefault((above[left], below[left]), set()).add(left)
-    ends = max(doubtful, key=lambda ends: ends[0] / ends[1], default=(1, 1))
+    doubtful: dict[tuple[float, float], set[int]] = {}
+    for size in np.flatnonzero((least < above) & (below < most)).tolist():
+        for left in (size, *(size - block.size for block in kernels if block.size < size)):
+            doubtful.setdefault((above[left], below[left]), set()).add(left)
+    ends = max(doubtful, key=lambda ends: ends[0] / ends[1], default=(1.0, 1.0))
     lefts = sorted(doubtful[ends]) if ends[0] > ends[1] else [None]
     return _choice(kernels, lines)[0], lefts[len(lefts) // 2]
 
 
-def _choice(kernels: Sequence[Block], alone: Sequence[float]) -> tuple[tuple[Block, ...], Sequence[float]]:
+def _choice(kernels: Sequence[Block], alone: Cycles) -> tuple[tuple[Block, ...], Cycles]:
     """When each kernel, largest first, is called, and the cycles if one of them is called first. `alone` has the cycles
     of the kernel of any size; both are by what is left of a size."""
     blocks: tuple[Block, ...] = ()
-    best, by_blocks = alone, [math.inf] * len(alone)
+    best, by_blocks = alone, np.full(len(alone), math.inf)
     for block in reversed(kernels):
-        first, together = [0.0], [0.0]
-        for left, without in enumerate(best[1:], 1):
-            first.append(block.schedule.cycles + together[max(0, left - block.size)])
-            together.append(min(without, first[left]))
+        first = _first(block, best)
         blocks = (*_placed(block, first, best), *blocks)
-        best, by_blocks = together, list(map(min, by_blocks, first))
+        best, by_blocks = np.minimum(best, first), np.minimum(by_blocks, first)
     return blocks, by_blocks
 
 
-def _placed(block: Block, first: Sequence[float], without: Sequence[float]) -> Iterator[Block]:
-    """The block for each range of what is left where calling it first takes fewer cycles than not to call it."""
-    taken = [False]
-    for cycles, other in zip(first[1:], without[1:], strict=True):
-        taken.append(WORTH * cycles < other if taken[-1] else cycles < WORTH * other)
+def _first(block: Block, without: Cycles) -> Cycles:
+    """The cycles if the block is called first, then as often as pays; those `without` it are less for the rest."""
+    calls = -(-len(without) // block.size)
+    rest = np.append(without, np.full(calls * block.size - len(without), math.inf)).reshape(calls, block.size)
+    spent = block.schedule.cycles * np.arange(1.0, calls + 1)[:, np.newaxis]  # by calls of the block for all of it
+    saved = np.minimum(np.minimum.accumulate(rest - spent), 0)  # by the best number of calls of these
+    together = np.append(np.zeros((1, block.size)), saved + spent, axis=0)
+    first: Cycles = together[:-1].reshape(-1)[: len(without)] + block.schedule.cycles
+    return first
+
+
+def _placed(block: Block, first: Cycles, without: Cycles) -> Iterator[Block]:
+    """The block for each range of what is left where calling it first takes fewer cycles than not to call it. Between
+    the two limits of what is worth a change, it is as for one less."""
+    taken, left_out = first < WORTH * without, WORTH * first >= without
+    taken[0], left_out[0] = False, True
+    lefts = np.arange(len(first))
+    taken = taken[np.maximum.accumulate(np.where(taken | left_out, lefts, 0))]
     last = taken[-block.size :]
-    taken.append(2 * sum(last) > len(last))  # for all that is larger
-    for (_, takes), run in groupby(range(1, len(taken)), key=lambda left: (left < block.size, taken[left])):
-        if takes:
-            *_, end = lefts = [*run]
-            yield replace(block, least=lefts[0], limit=end + 1 if end + 1 < len(taken) else math.inf)
+    taken = np.append(taken, 2 * np.count_nonzero(last) > len(last))  # for all that is larger
+    kind = 2 * taken[1:] + (np.arange(1, len(taken)) < block.size)
+    for run in np.split(np.arange(1, len(taken)), np.flatnonzero(np.diff(kind)) + 1):
+        if taken[run[0]]:
+            yield replace(block, least=int(run[0]), limit=int(run[-1]) + 1 if run[-1] < len(first) else math.inf)

@@ -33,6 +33,8 @@ from autocomp.workload.datatypes import array_type, data_type
 
 FLAGS = ("-O1", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-Wall", "-shared", "-fPIC")
 Arrays = Mapping[str, npt.NDArray[Any]]
+Step = tuple[int, int, int, int, int]  # of bytecode
+STEP = 5  # numbers
 
 
 def compiler() -> str:
@@ -151,7 +153,7 @@ class Replay:
         self._seen: dict[str, npt.NDArray[Any]] = {}  # memory as the program so far leaves it
         for name, array in arrays.items():
             self._add(name, array, addresses[name])
-        self._code: list[tuple[int, int, int, int, int]] = []
+        self._code: list[npt.NDArray[np.int64]] = []  # of the program so far, in parts
         self._slots = 1
 
     def _add(self, name: str, array: npt.NDArray[Any], address: int) -> None:
@@ -168,13 +170,13 @@ class Replay:
         for array in memories:
             if int(array.ctypes.data) not in known:
                 self._add(f"array {len(self._tensors)}", array, int(array.ctypes.data))
-        self._host_writes()
-        size = len(self._words)
-        for start in range(0, len(words), size):
-            self._issue(dict(zip(self._words, words[start : start + size], strict=True)))
-        self._wait()
+        commands = np.array(words, np.uint64).reshape(-1, len(self._words))
+        distinct, places = np.unique(commands, axis=0, return_inverse=True)  # loops send most commands often
+        issues = [_code(self._issue(dict(zip(self._words, map(int, one), strict=True)))) for one in distinct]
+        sent = (issues[place] for place in places.reshape(-1))
+        self._code += [_code(self._host_writes()), *sent, _code(self._wait())]
         tensors = [(t.name, t.dtype, t.array.shape, None, True) for t in self._tensors]
-        code = np.array([*self._code, (Code.Halt, 0, 0, 0, 0)], np.int64)
+        code = np.concatenate([*self._code, _code([(Code.Halt, 0, 0, 0, 0)])])
         lines = np.zeros(len(code), np.int32)
         program = _core.Program(self._tables.machine, code, lines, tensors, self._slots, self._slots)
         result = run_program(self._tables.machine, program, self._initial, SimulationOptions(timing=False))
@@ -187,38 +189,36 @@ class Replay:
                 tensor.array[changed] = output[changed]
             self._seen[tensor.name] = output
 
-    def _host_writes(self) -> None:
+    def _host_writes(self) -> Iterator[Step]:
         for number, tensor in enumerate(self._tensors):
             now, before = tensor.array.reshape(-1), self._seen[tensor.name].reshape(-1)
             for place in np.flatnonzero(now.view(_bits(now)) != before.view(_bits(now))):
                 floating = now.dtype.kind not in "iub"
                 bits = np.float64(now[place]).view(np.int64) if floating else int(now[place].astype(np.int64))
-                self._code.append((Code.LoadFloat if floating else Code.LoadInt, 0, 0, 0, int(bits)))
-                pointer = ((number + 1) << POINTER_SHIFT) + int(place) * tensor.array.itemsize
-                self._code.append((Code.LoadInt, 1, 0, 0, pointer))
-                self._code.append((Code.Store, 0, 1, DTYPE_INDEX[tensor.dtype], 0))
+                yield Code.LoadFloat if floating else Code.LoadInt, 0, 0, 0, int(bits)
+                yield Code.LoadInt, 1, 0, 0, ((number + 1) << POINTER_SHIFT) + int(place) * tensor.array.itemsize
+                yield Code.Store, 0, 1, DTYPE_INDEX[tensor.dtype], 0
                 self._slots = max(self._slots, 2)
 
-    def _issue(self, words: Mapping[str, int]) -> None:
+    def _issue(self, words: Mapping[str, int]) -> Iterator[Step]:
         name, operands = isa.decode_command(self._accelerator, words)
         instruction = self._accelerator.instruction(name)
         assert instruction is not None  # it was decoded
         for slot, parameter in enumerate(instruction.parameters):
             value = operands[parameter.name]
             if parameter.kind == "float":
-                bits = int(np.float64(value).view(np.int64))
-                self._code.append((Code.LoadFloat, slot, 0, 0, bits))
+                yield Code.LoadFloat, slot, 0, 0, int(np.float64(value).view(np.int64))
             else:
                 number = self._address(int(value)) if parameter.kind == "pointer" else int(value)
-                self._code.append((Code.LoadInt, slot, 0, 0, number))
-        self._code.append((Code.Issue, 0, 0, 0, self._tables.instructions[name]))
+                yield Code.LoadInt, slot, 0, 0, number
+        yield Code.Issue, 0, 0, 0, self._tables.instructions[name]
         self._slots = max(self._slots, len(instruction.parameters) + 1)
 
-    def _wait(self) -> None:
+    def _wait(self) -> Iterator[Step]:
         """The fence at which the kernel waited; it is not among the recorded commands."""
         for instruction in self._accelerator.instructions:
             if instruction.words.get("role") == "fence" and not instruction.parameters:
-                self._code.append((Code.Issue, 0, 0, 0, self._tables.instructions[instruction.name]))
+                yield Code.Issue, 0, 0, 0, self._tables.instructions[instruction.name]
                 return
 
     def _address(self, address: int) -> int:
@@ -229,6 +229,10 @@ class Replay:
             if 0 <= address - tensor.first < tensor.array.nbytes:
                 return (number << POINTER_SHIFT) + address - tensor.first
         raise KernelError(f"a command has the address {address:#x}, which is outside all tensors of the function")
+
+
+def _code(steps: Iterable[Step]) -> npt.NDArray[np.int64]:
+    return np.array([*steps], np.int64).reshape(-1, STEP)
 
 
 def _bits(array: npt.NDArray[Any]) -> Any:

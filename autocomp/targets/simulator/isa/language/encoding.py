@@ -27,6 +27,7 @@ MAX_WORD_BITS = 64
 MAX_TABLE = 256  # values of an operand that a function of it may have to be inverted over
 
 Operand = int | float
+_Fixed = tuple[tuple[str, int, int], ...]  # bits that an instruction fixes: word, mask, value
 
 
 def build_encoding(
@@ -139,9 +140,10 @@ def decode(accelerator: Accelerator, words: Mapping[str, int]) -> tuple[str, dic
     """
     if set(words) != set(command_words(accelerator)):
         raise IsaError(f"a command of {accelerator.full_name} has the words {', '.join(command_words(accelerator))}")
+    shared, mask, instructions = _by_shared_bits(accelerator)
     candidates = [
         (instruction, operands)
-        for instruction, fixed in _encoded(accelerator)
+        for instruction, fixed in instructions.get(words.get(shared, 0) & mask, ())
         if all(words[word] & mask == value for word, mask, value in fixed)
         and (operands := _operands(instruction, words)) is not None
     ]
@@ -182,9 +184,18 @@ class _Bits:
 
 
 @remembered
-def _encoded(accelerator: Accelerator) -> tuple[tuple[Instruction, tuple[tuple[str, int, int], ...]], ...]:
-    """The instructions with encodings, each with the bits that it fixes: (word, mask, value)."""
-    return tuple((i, tuple(_fixed(i))) for i in accelerator.instructions if i.encoding)
+def _by_shared_bits(accelerator: Accelerator) -> tuple[str, int, Mapping[int, Sequence[tuple[Instruction, _Fixed]]]]:
+    """A word and a mask of bits that all encodings fix, most of them if there are several; and by these bits the
+    instructions, each with all bits that it fixes. The mask is 0 where they share none."""
+    encoded = [(i, tuple(_fixed(i))) for i in accelerator.instructions if i.encoding]
+    places = [{(word, mask) for word, mask, _ in fixed} for _, fixed in encoded]
+    shared = set.intersection(*places) if places else set()
+    word, mask = max(shared, key=lambda place: (place[1].bit_count(), place), default=("", 0))
+    by_bits: dict[int, list[tuple[Instruction, _Fixed]]] = {}
+    for instruction, fixed in encoded:
+        here = next((value for name, bits, value in fixed if (name, bits) == (word, mask)), 0)
+        by_bits.setdefault(here, []).append((instruction, fixed))
+    return word, mask, by_bits
 
 
 def _fixed(instruction: Instruction) -> Iterator[tuple[str, int, int]]:
