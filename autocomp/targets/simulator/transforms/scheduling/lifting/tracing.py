@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -20,28 +20,10 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.flow import (
     tensors_of,
 )
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
+from autocomp.targets.simulator.transforms.scheduling.lifting.homes import Homes
 from autocomp.targets.simulator.transforms.scheduling.lifting.images import Image, PooledStores, images_of
-from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, changed, extent, move_of, row_axis
-
-_BLOCKS = 64  # blocks of columns that one move covers, at most
-
-
-@dataclass(frozen=True)
-class _Writes:
-    """Row by row who wrote local memory when, sorted by row and time."""
-
-    key: Column
-    command: Column
-    time: int
-
-    def last(self, rows: Column, times: Column) -> Column:
-        """The command that wrote each row last, up to a time inclusively; -1 where none did."""
-        if not len(self.key):
-            return np.full(rows.shape, -1)
-        at = np.searchsorted(self.key, rows * self.time + times, side="right") - 1
-        command = self.command[np.maximum(at, 0)]
-        same = (at >= 0) & (self.key[np.maximum(at, 0)] // self.time == rows)
-        return np.where(same, command, -1)
+from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, changed, extent, row_axis
+from autocomp.targets.simulator.transforms.scheduling.lifting.writes import BLOCKS, LocalWrites
 
 
 def flow_of(commands: Commands) -> Flow:
@@ -52,99 +34,7 @@ def flow_of(commands: Commands) -> Flow:
 class _Tracer:
     def __init__(self, commands: Commands) -> None:
         self._c = commands
-        self._time = len(commands) + 1
-        self._memories = {m.name: n for n, m in enumerate(commands.accelerator.local_memories)}
-        self._rows = 1 + max((m.rows for m in commands.accelerator.local_memories), default=1)
-        self._registers = {m.name for m in commands.accelerator.memories if m.kind == "register"}
-        self._of = {n: commands.of(n) for n in range(len(commands.forms))}
-        self._loads: dict[int, Move] = {}
-        self._stores: dict[int, Move] = {}
-        self._computes: dict[int, Transfer] = {}
-        self._preloads: dict[int, Transfer] = {}
-        for number, form in enumerate(commands.forms):
-            self._classify(number, form)
-        self._writes = self._written(overwriting=False)
-        self._starts = self._written(overwriting=True)
-        self._base = self._bases()
-
-    # --- what each form is
-
-    def _classify(self, number: int, form: Form) -> None:
-        if form.unclear:
-            raise NotApplicable(form.unclear)
-        final = [t for t in form.transfers if t.target.memory not in self._registers]
-        if len(final) > 1:
-            raise NotApplicable(f"{form.name} writes to several memories")
-        if not final:
-            for transfer in form.transfers:
-                if len(transfer.moved) == 1 and transfer.moved[0].source.memory in self._memories:
-                    self._preloads[number] = transfer
-            return
-        transfer = final[0]
-        if not transfer.target.pointer and transfer.target.memory not in self._memories:
-            raise NotApplicable(f"{form.name} writes through a view of a memory")
-        if transfer.product is not None:
-            if transfer.moved:
-                raise NotApplicable(f"{form.name} adds more than a product")
-            self._computes[number] = transfer
-        elif transfer.target.pointer:
-            self._stores[number] = move_of(form, transfer, transfer.moved[0].source, transfer.target)
-        elif not transfer.moved or transfer.moved[0].source.pointer:
-            dram = transfer.moved[0].source if transfer.moved else None
-            self._loads[number] = move_of(form, transfer, transfer.target, dram)
-        else:
-            raise NotApplicable(f"{form.name} moves elements between local memories")
-
-    # --- who wrote which row
-
-    def _line(self, memory: str, rows: Column) -> Column:
-        """Rows of all memories, one after another. Raises NotApplicable for rows that wrap round."""
-        if ((rows < 0) | (rows >= self._c.accelerator.memory(memory).rows)).any():
-            raise NotApplicable(f"rows of {memory} wrap round at its end")
-        return rows + self._memories[memory] * self._rows
-
-    def _touched(self, number: int) -> tuple[Column, Column]:
-        """The rows that commands of a form write: one row of the result for each command, and these."""
-        commands, form = self._of[number], self._c.forms[number]
-        if number in self._loads:
-            move = self._loads[number]
-            base = self._c.base(commands, form, move.local.base)
-            offsets = (np.arange(move.blocks)[:, None] * move.pitch + np.arange(move.rows)[None, :]).ravel()
-            memory = move.local.memory
-        else:
-            transfer = self._computes[number]
-            base = self._c.base(commands, form, transfer.target.base)
-            axis, step = row_axis(form, transfer.target)
-            offsets = np.arange(extent(form, transfer, axis)) * step
-            memory = transfer.target.memory
-        return self._line(memory, base)[:, None] + offsets[None, :], commands
-
-    def _written(self, *, overwriting: bool) -> _Writes:
-        keys: list[Column] = []
-        columns: list[Column] = []
-        for number in (*self._loads, *self._computes):
-            if overwriting and self._adds(number):
-                continue
-            rows, commands = self._touched(number)
-            keys.append((rows * self._time + commands[:, None]).ravel())
-            columns.append(np.repeat(commands, rows.shape[1]))
-        if not keys:
-            return _Writes(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self._time)
-        key, command = np.concatenate(keys), np.concatenate(columns)
-        order = np.argsort(key, kind="stable")
-        return _Writes(key[order], command[order], self._time)
-
-    def _adds(self, number: int) -> bool:
-        return self._loads[number].adds if number in self._loads else self._computes[number].adds
-
-    def _bases(self) -> Column:
-        """The first row that each command writes."""
-        base = np.zeros(len(self._c), dtype=np.int64)
-        for number in (*self._loads, *self._computes):
-            rows, commands = self._touched(number)
-            if len(commands):
-                base[commands] = rows[:, 0]
-        return base
+        self._local = LocalWrites(commands)
 
     # --- tiles of tensors
 
@@ -153,8 +43,8 @@ class _Tracer:
     ) -> Iterator[tuple[Column, Tiles]]:
         """The tiles of tensors that lie in rows when commands read them, by tensor: which commands, and the tiles.
         `rows`: for each command, one after another."""
-        lines = self._line(memory, rows)
-        writer = self._writes.last(lines, commands[:, None] - 1)
+        lines = self._local.line(memory, rows)
+        writer = self._local.writes.last(lines, commands[:, None] - 1)
         if (writer < 0).any():
             raise NotApplicable("a command reads rows that nothing has written")
         tensor = np.full(lines.shape, -1)
@@ -162,7 +52,7 @@ class _Tracer:
         element = np.zeros(lines.shape, dtype=np.int64)
         forms = self._c.form[writer]
         for number in np.unique(forms):
-            move = self._loads.get(int(number))
+            move = self._local.loads.get(int(number))
             if move is None or move.dram is None or move.adds or move.function is not None:
                 name = self._c.forms[number].name
                 raise NotApplicable(f"an operand is not loaded as it is in a tensor, but made by {name}")
@@ -183,7 +73,7 @@ class _Tracer:
     def _source(self, move: Move, commands: Column, lines: Column, columns: int) -> tuple[Column, Column]:
         """The tensor and byte that loads of a form moved into rows."""
         assert move.dram is not None
-        offset = lines - self._base[commands]
+        offset = lines - self._local.base[commands]
         block, row = np.divmod(offset, move.pitch) if move.blocks > 1 else (np.zeros_like(offset), offset)
         left = np.minimum(move.columns - block * move.width, move.width)
         if (left < columns).any():
@@ -195,58 +85,33 @@ class _Tracer:
 
     # --- results
 
-    def _roots(self, commands: Column, lines: Column) -> Column:
-        """The results that rows belong to when commands touch them: by the write that started each, and its block of
-        columns."""
-        start = self._starts.last(lines, commands[:, None])
-        if (start < 0).any():
-            raise NotApplicable("results are added to rows that nothing has written")
-        block = np.zeros(lines.shape, dtype=np.int64)
-        offset = lines - self._base[start]
-        for number, move in self._loads.items():
-            if move.blocks > 1:
-                chosen = self._c.form[start] == number
-                block[chosen] = offset[chosen] // move.pitch
-        root = start * _BLOCKS + block
-        if (root != root[:, :1]).any():
-            raise NotApplicable("the rows of a result were not started together")
-        return root[:, 0]
-
-    def _root_row(self, root: Column) -> Column:
-        """The first row of results."""
-        start, block = np.divmod(root, _BLOCKS)
-        pitch = np.zeros(len(root), dtype=np.int64)
-        for number, move in self._loads.items():
-            pitch[self._c.form[start] == number] = move.pitch
-        return np.asarray(self._base[start] + block * pitch, dtype=np.int64)
-
     def flow(self) -> Flow:
         stored: list[Stored] = []
         owner: dict[int, tuple[Column, ...]] = {}  # by tensor: roots, byte of the first row, apart
         images = self._images()
         pooled = (pair for number, image in images.items() for pair in self._pooled(number, image))
-        plain = (pair for n, move in self._stores.items() if not move.windows for pair in self._stored(n, move))
+        plain = (pair for n, move in self._local.stores.items() if not move.windows for pair in self._stored(n, move))
         for part, source in chain(plain, pooled):
             stored.append(part)
             before = owner.get(part.result.tensor)
             owner[part.result.tensor] = (
                 source if before is None else tuple(map(np.concatenate, zip(before, source, strict=True)))
             )
-        homes = _Homes(owner)
-        products = tuple(p for number in self._computes for p in self._products(number, homes))
-        added = tuple(a for number in self._loads for a in self._added(number, homes))
+        homes = Homes(owner)
+        products = tuple(p for number in self._local.computes for p in self._products(number, homes))
+        added = tuple(a for number in self._local.loads for a in self._added(number, homes))
         return Flow(self._c, products, added, tuple(stored), images)
 
     def _images(self) -> Mapping[int, Image]:
         """The images of results that stores pool, by numbers after those of all tensors."""
         stores: dict[int, list[PooledStores]] = {}
-        for number, move in self._stores.items():
+        for number, move in self._local.stores.items():
             if move.windows:
-                commands = self._of[number]
+                commands = self._local.of[number]
                 assert move.dram is not None
                 tensor, byte = self._c.place(commands, move.dram.memory)
                 byte = byte + self._c.base(commands, move.form, move.dram.base)
-                row = self._line(move.local.memory, self._c.base(commands, move.form, move.local.base))
+                row = self._local.line(move.local.memory, self._c.base(commands, move.form, move.local.base))
                 for one in np.unique(tensor):
                     at = tensor == one
                     part = PooledStores(number, commands[at], byte[at], row[at], move.windows, move.columns, move.apart)
@@ -257,40 +122,40 @@ class _Tracer:
     def _pooled(self, tensor: int, image: Image) -> Iterator[tuple[Stored, tuple[Column, ...]]]:
         """The rows that stores pool, and where in their images these lie."""
         for part in image.stores:
-            move = self._stores[part.form]
+            move = self._local.stores[part.form]
             rows, byte = image.rows(part)
-            root = self._roots(np.repeat(part.commands, rows.shape[1]), rows.reshape(-1, 1))
+            root = self._local.roots(np.repeat(part.commands, rows.shape[1]), rows.reshape(-1, 1))
             apart = np.full(len(root), image.tensor.strides[-2])
-            home = byte.ravel() - (rows.ravel() - self._root_row(root)) * apart
+            home = byte.ravel() - (rows.ravel() - self._local.root_row(root)) * apart
             tiles = Tiles(tensor, byte[:, 0], apart[: len(byte)], move.row_axis, move.column_axis, 1, part.form)
             stored = Stored(part.form, part.commands, tiles, rows.shape[1], part.columns, move.function)
             yield stored, (root, home, apart, np.ones_like(apart))
 
     def _stored(self, number: int, move: Move) -> Iterator[tuple[Stored, tuple[Column, ...]]]:
         """The tiles that stores of a form move out, and where the results lie in tensors."""
-        commands, form = self._of[number], self._c.forms[number]
+        commands, form = self._local.of[number], self._c.forms[number]
         assert move.dram is not None
         base = self._c.base(commands, form, move.local.base)
         tensor, byte = self._c.place(commands, move.dram.memory)
         byte = byte + self._c.base(commands, form, move.dram.base)
         for block in range(move.blocks):
-            lines = self._line(move.local.memory, base + block * move.pitch)[:, None] + np.arange(move.rows)
-            root = self._roots(commands, lines)
+            lines = self._local.line(move.local.memory, base + block * move.pitch)[:, None] + np.arange(move.rows)
+            root = self._local.roots(commands, lines)
             first = byte + block * move.width * move.element
             columns = min(move.width, move.columns - block * move.width)
             for one in np.unique(tensor):
                 chosen = np.flatnonzero(tensor == one)
                 apart = np.full(len(chosen), move.stride)
                 tiles = Tiles(int(one), first[chosen], apart, move.row_axis, move.column_axis, move.element, number)
-                offset = lines[chosen, 0] - self._root_row(root[chosen])
+                offset = lines[chosen, 0] - self._local.root_row(root[chosen])
                 home = first[chosen] - offset * move.stride
                 yield (
                     Stored(number, commands[chosen], tiles, move.rows, columns, move.function),
                     (root[chosen], home, apart, np.full(len(chosen), move.element)),
                 )
 
-    def _products(self, number: int, homes: _Homes) -> Iterator[Products]:
-        commands, form, transfer = self._of[number], self._c.forms[number], self._computes[number]
+    def _products(self, number: int, homes: Homes) -> Iterator[Products]:
+        commands, form, transfer = self._local.of[number], self._c.forms[number], self._local.computes[number]
         assert transfer.product is not None
         product = transfer.product
         for right_form, chosen, preloads in self._right(number, commands, product.right):
@@ -299,21 +164,21 @@ class _Tracer:
             extents = {axis: extent(form, transfer, axis) for axis in transfer.bounds}
             right = product.right
             if right_form >= 0:
-                loaded = self._preloads[right_form]
+                loaded = self._local.preloads[right_form]
                 assert preload
                 right, limits = _through(self._c.forms[right_form], loaded, product.right, form)
                 extents = {axis: min(size, limits.get(axis, size)) for axis, size in extents.items()}
             rows_axis, step = row_axis(form, transfer.target)
             columns_axis = next(axis for axis in transfer.target.steps if axis != rows_axis)
             base = self._c.base(here, form, transfer.target.base)
-            lines = self._line(transfer.target.memory, base)[:, None] + np.arange(extents[rows_axis]) * step
-            roots = self._roots(here, lines)
+            lines = self._local.line(transfer.target.memory, base)[:, None] + np.arange(extents[rows_axis]) * step
+            roots = self._local.roots(here, lines)
             left_rows, left_axes, left_columns = self._rows_of(here, form, product.left, extents)
             at = preloads if right_form >= 0 else here
             right_rows, right_axes, right_columns = self._rows_of(
                 at, self._c.forms[right_form] if right_form >= 0 else form, right, extents
             )
-            offset = lines[:, 0] - self._root_row(roots)
+            offset = lines[:, 0] - self._local.root_row(roots)
             for left_part, left in self._loaded(here, product.left.memory, left_rows, left_columns, left_axes):
                 for part, source in self._loaded(
                     at[left_part], right.memory, right_rows[left_part], right_columns, right_axes
@@ -337,7 +202,7 @@ class _Tracer:
 
     def _right(self, number: int, commands: Column, right: Side) -> Iterator[tuple[int, Column, Column]]:
         """The commands that brought what products read from registers: the form of these, which products, and they."""
-        if right.memory not in self._registers:
+        if right.memory not in self._local.registers:
             yield -1, np.arange(len(commands)), np.full(len(commands), -1)
             return
         slot = self._c.forms[number].number(right.base)
@@ -350,7 +215,7 @@ class _Tracer:
             raise NotApplicable("a product reads registers that nothing has written")
         for other in np.unique(self._c.form[last]):
             chosen = np.flatnonzero(self._c.form[last] == other)
-            if int(other) not in self._preloads:
+            if int(other) not in self._local.preloads:
                 raise NotApplicable("a product reads registers that hold zeros")
             yield int(other), chosen, last[chosen]
 
@@ -363,21 +228,21 @@ class _Tracer:
         base = self._c.base(commands, form, side.base)
         return base[:, None] + np.arange(extents[axis]) * step, (axis, column), extents[column]
 
-    def _added(self, number: int, homes: _Homes) -> Iterator[Added]:
-        move = self._loads[number]
-        commands, form = self._of[number], self._c.forms[number]
+    def _added(self, number: int, homes: Homes) -> Iterator[Added]:
+        move = self._local.loads[number]
+        commands, form = self._local.of[number], self._c.forms[number]
         base = self._c.base(commands, form, move.local.base)
         for block in range(move.blocks):
-            lines = self._line(move.local.memory, base + block * move.pitch)[:, None] + np.arange(move.rows)
+            lines = self._local.line(move.local.memory, base + block * move.pitch)[:, None] + np.arange(move.rows)
             if not move.adds:
-                root = commands * _BLOCKS + block
+                root = commands * BLOCKS + block
             else:
-                start = self._starts.last(lines, commands[:, None])
+                start = self._local.starts.last(lines, commands[:, None])
                 if (start < 0).any():
                     raise NotApplicable("a move adds to rows that nothing has written")
-                root = self._roots(commands, lines)
+                root = self._local.roots(commands, lines)
             known = homes.known(root)
-            offset = lines[known, 0] - self._root_row(root[known])
+            offset = lines[known, 0] - self._local.root_row(root[known])
             columns = min(move.width, move.columns - block * move.width)
             for some, result in homes.tiles(root[known], offset, 1, (move.row_axis, move.column_axis)):
                 here = commands[known][some]
@@ -400,45 +265,6 @@ class _Tracer:
                         not move.adds,
                         move.function,
                     )
-
-
-class _Homes:
-    """Where in tensors results are stored."""
-
-    def __init__(self, owner: Mapping[int, tuple[Column, ...]]) -> None:
-        self._roots: dict[int, Column] = {}
-        self._place: dict[int, tuple[Column, Column, int]] = {}
-        for tensor, (root, byte, apart, element) in owner.items():
-            unique, index = np.unique(root, return_index=True)
-            where = np.searchsorted(unique, root)
-            if (byte != byte[index][where]).any() or (apart != apart[index][where]).any():
-                raise NotApplicable("a result is stored to several places")
-            self._roots[tensor] = unique
-            self._place[tensor] = (byte[index], apart[index], int(element[0]))
-        together = np.concatenate([*self._roots.values(), np.zeros(0, dtype=np.int64)])
-        if len(np.unique(together)) != len(together):
-            raise NotApplicable("a result is stored to several tensors")
-
-    def known(self, roots: Column) -> Column:
-        """The indices of the results that are stored."""
-        return np.flatnonzero(np.isin(roots, np.concatenate([*self._roots.values(), np.zeros(0, dtype=np.int64)])))
-
-    def tiles(self, roots: Column, offset: Column, step: int, axes: tuple[str, str]) -> Iterator[tuple[Column, Tiles]]:
-        """Where results lie, from rows at an offset of their first ones on, by tensor."""
-        seen = 0
-        for tensor, known in self._roots.items():
-            at = np.minimum(np.searchsorted(known, roots), len(known) - 1)
-            chosen = np.flatnonzero(known[at] == roots)
-            byte, apart, element = self._place[tensor]
-            seen += len(chosen)
-            if len(chosen):
-                stride = apart[at[chosen]]
-                yield (
-                    chosen,
-                    Tiles(tensor, byte[at[chosen]] + offset[chosen] * stride, stride * step, *axes, element, -1),
-                )
-        if seen < len(roots):
-            raise NotApplicable("a product's result is never stored")
 
 
 def _picked(tiles: Tiles, chosen: Column) -> Tiles:
