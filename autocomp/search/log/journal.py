@@ -19,7 +19,8 @@ from typing import Any, BinaryIO
 
 from autocomp.data import check_regular, read_regular
 from autocomp.errors import RunFolderError
-from autocomp.search.log.events import CandidateGraph, EventError, parse_event
+from autocomp.search.log.ancestry import CandidateGraph
+from autocomp.search.log.events import EventError, parse_event
 from autocomp.targets.planning import Usage
 
 Event = Mapping[str, Any]
