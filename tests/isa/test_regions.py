@@ -242,6 +242,49 @@ def test_moves_out_cover_what_they_touch(act, stride, pool, window, is_acc, star
     check(machine, "move_out", (pointer(0, 0), start | is_acc << 31 | full << 29, cols, rows), exact=True)
 
 
+@cache
+def blocked() -> Accelerator:
+    """Blocks of 2 x 4 elements, one a row, as machines with small tiles of fixed shape hold operands."""
+    return isa.parse("""accelerator blocked {
+      memory dram { kind: dram; }
+      memory rows { rows: 256; row: i8[8]; }
+      address at { field row = 7..0; memory rows; }
+      unit load { kind: transfer_in; }
+      instruction load(src: dram*, dst: at, stride: int 4..16, blocks: int 1..3, lines: int 1..3) on load {
+        semantics {
+          for j < lines, b < blocks, h < 2, r < 2, c < 4:
+            rows[dst.row + (j * blocks + b) * 2 + h][r * 4 + c] = src.i8[(4 * b + 2 * h + r) * stride + 4 * j + c];
+        }
+        timing { rows: 4 * blocks; }
+      }
+      instruction multiply(to: at, a: at, b: at, blocks: int 1..3) {
+        semantics {
+          for m < 2, n < 4: rows[to.row][m * 4 + n] = sum(k < 4 * blocks:
+            rows[a.row + k / 4][m * 4 + k % 4] * rows[b.row + 2 * (k / 4) + k % 4 / 2][k % 2 * 4 + n]);
+        }
+      }
+    }""")
+
+
+def test_a_move_of_blocks_reads_whole_rows_of_a_tensor() -> None:
+    (read,) = (region for region in regions_of(blocked(), "load") if not region.write)
+    machine = Interpreter(blocked())
+    given = {"src": pointer(0), "dst": 0, "stride": 16, "blocks": 3, "lines": 2}
+    frame = _Frame(machine, blocked().instructions[0], given)
+    assert int(frame.value(read.bytes)) == 2 * 4
+    assert {start for _, start, _, write in points(frame, read) if not write} == {
+        16 * r + c for r in range(12) for c in range(8)
+    }
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(12, 16), size.filter(lambda n: n < 4), size.filter(lambda n: n < 4), row, row)
+def test_digits_of_an_index_cover_what_they_touch(stride, blocks, lines, first, second) -> None:  # type: ignore[no-untyped-def]
+    machine = Interpreter(blocked(), [np.zeros(512, np.int8)])
+    check(machine, "load", (pointer(0), first, stride, blocks, lines), exact=True)
+    check(machine, "multiply", (200, first, second + 40, blocks), exact=True)
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.tuples(row, row, row, size, size, size, flag, flag, flag))
 def test_contractions_of_the_small_machine_cover_what_they_touch(arguments) -> None:  # type: ignore[no-untyped-def]

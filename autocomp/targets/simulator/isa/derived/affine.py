@@ -24,13 +24,23 @@ Loops = Mapping[str, Expression]  # variable -> bound, outermost first; 0 <= var
 
 @dataclass(frozen=True)
 class Term:
-    """`stride * i` for 0 <= i < count; `variable` is the loop that i comes from."""
+    """`stride * i` for 0 <= i < count; i is a loop variable, or a digit of one: the remainder of `variable` by
+    `modulus`, if there is one, divided by `divisor`."""
 
     variable: str
-    part: str  # "" for the variable itself, "/" for its quotient, "%" for its remainder by `divisor`
     count: Expression
     stride: Expression
-    divisor: Expression | None = None  # of a quotient or remainder
+    divisor: Expression = algebra.ONE
+    modulus: Expression | None = None
+
+    @property
+    def whole(self) -> bool:
+        """True if i is the loop variable itself."""
+        return self.divisor == algebra.ONE and self.modulus is None
+
+    def is_rest_of(self, block: Term) -> bool:
+        """True if the loop variable is `block`'s number of whole blocks and the place in one, which is i."""
+        return self.divisor == algebra.ONE and block.modulus is None and self.modulus == block.divisor
 
 
 @dataclass(frozen=True)
@@ -56,13 +66,13 @@ def is_fixed(expression: Expression, loops: Loops) -> bool:
 def affine(expression: Expression, loops: Loops) -> Affine | None:
     """The expression as an affine function of loop variables, or None.
 
-    Quotients and remainders of a loop variable by a fixed number count as variables of their own, so the set of
-    values described may be larger than the true one, never smaller.
+    Digits of a loop variable, quotients and remainders by fixed numbers, count as variables of their own, so the set
+    of values described may be larger than the true one, never smaller.
     """
     if is_fixed(expression, loops):
         return Affine(expression)
     if isinstance(expression, Name) and expression.name in loops:
-        return Affine(algebra.ZERO, (Term(expression.name, "", loops[expression.name], algebra.ONE),))
+        return Affine(algebra.ZERO, (Term(expression.name, loops[expression.name], algebra.ONE),))
     if isinstance(expression, Binary):
         return _affine_binary(expression, loops)
     if isinstance(expression, Unary) and expression.operator == "-":
@@ -84,15 +94,40 @@ def _affine_binary(expression: Binary, loops: Loops) -> Affine | None:
         if left is not None and right is not None and not right.terms:
             return _scale(left, right.base)
         return _scale(right, left.base) if left is not None and right is not None and not left.terms else None
-    variable, divisor = expression.left, expression.right
-    if expression.operator in ("/", "%") and isinstance(variable, Name) and is_fixed(divisor, loops):
-        bound = loops[variable.name]
-        if expression.operator == "/":
-            count = algebra.call("ceil_div", (bound, divisor))
-        else:
-            count = algebra.call("min", (bound, divisor))
-        return Affine(algebra.ZERO, (Term(variable.name, expression.operator, count, algebra.ONE, divisor),))
-    return None
+    digit = _digit(expression, loops)
+    return None if digit is None else Affine(algebra.ZERO, (digit,))
+
+
+def _digit(expression: Expression, loops: Loops) -> Term | None:
+    """A digit of a loop variable, such as `v`, `v / 8`, `v % 8` or `v % 8 / 4`, as a term."""
+    if isinstance(expression, Name) and expression.name in loops:
+        return Term(expression.name, loops[expression.name], algebra.ONE)
+    if not isinstance(expression, Binary) or expression.operator not in ("/", "%"):
+        return None
+    of, number = _digit(expression.left, loops), expression.right
+    if of is None or not is_fixed(number, loops) or (not of.whole and not isinstance(number, Number)):
+        return None
+    product = algebra.multiply(of.divisor, number)
+    if expression.operator == "/":
+        return replace(of, count=_quotient(of.count, number), divisor=product)
+    if of.modulus is not None and not _is_multiple(of.modulus, product):
+        return None
+    count = number if _is_multiple(of.count, number) else algebra.call("min", (of.count, number))
+    return replace(of, count=count, modulus=product)
+
+
+def _is_multiple(count: Expression, number: Expression) -> bool:
+    """True if a count is seen to be a multiple of a number, and not to be 0."""
+    if isinstance(count, Number) and isinstance(number, Number):
+        return count.value > 0 and number.value > 0 and count.value % number.value == 0
+    return False
+
+
+def _quotient(count: Expression, number: Expression) -> Expression:
+    """A count of iterations divided by a number, rounded up. Counts are far too small for a product to wrap."""
+    if isinstance(count, Binary) and count.operator == "*" and number in (count.left, count.right):
+        return count.right if count.left == number else count.left
+    return algebra.call("ceil_div", (count, number))
 
 
 def _affine_choice(expression: Conditional, loops: Loops) -> Affine | None:
@@ -115,8 +150,8 @@ def _scale(value: Affine, factor: Expression) -> Affine:
     return Affine(algebra.multiply(value.base, factor), terms)
 
 
-def _key(term: Term) -> tuple[str, str, Expression | None]:
-    return term.variable, term.part, term.divisor
+def _key(term: Term) -> tuple[str, Expression, Expression | None]:
+    return term.variable, term.divisor, term.modulus
 
 
 def _sum(left: Affine, right: Affine) -> Affine:

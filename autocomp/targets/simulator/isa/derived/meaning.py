@@ -315,21 +315,18 @@ def _side(element: Element, loops: Mapping[str, Expression], decide: Decide) -> 
     column = affine(decided(element.indices[1], decide), loops)
     if row is None or column is None or column.base != algebra.ZERO:
         raise UnclearError("where an element is does not follow from axes alone")
-    step_of = {term.variable: Stride(term.stride) for term in row.terms if term.part == ""}
-    blocks = {term.variable: term for term in row.terms if term.part == "/"}
+    step_of = {term.variable: Stride(term.stride) for term in row.terms if term.whole}
+    blocks = {term.variable: term for term in row.terms if not term.whole}
+    if len(step_of) + len(blocks) < len(row.terms):
+        raise UnclearError("a row depends on several digits of an axis")
     for term in column.terms:
         if term.stride != algebra.ONE or term.variable in step_of:
             raise UnclearError("columns are not stepped through one by one")
         block = blocks.pop(term.variable, None)
-        if block is None and term.part == "":
+        if block is None and term.whole:
             step_of[term.variable] = Stride(algebra.ZERO, 1)
-        elif (
-            block is not None
-            and term.part == "%"
-            and block.divisor == term.divisor
-            and isinstance(term.divisor, Number)
-        ):
-            step_of[term.variable] = Stride(block.stride, 1, int(term.divisor.value))
+        elif block is not None and term.is_rest_of(block) and isinstance(block.divisor, Number):
+            step_of[term.variable] = Stride(block.stride, 1, int(block.divisor.value))
         else:
             raise UnclearError("columns are not stepped through one by one")
     if blocks:
@@ -339,6 +336,6 @@ def _side(element: Element, loops: Mapping[str, Expression], decide: Decide) -> 
 
 def _along(offset: Expression, loops: Mapping[str, Expression]) -> tuple[Expression, Mapping[str, Expression]]:
     form = affine(offset, loops)
-    if form is None or any(term.part for term in form.terms):
+    if form is None or not all(term.whole for term in form.terms):
         raise UnclearError("where an element is in DRAM does not follow from axes alone")
     return form.base, {term.variable: term.stride for term in form.terms}

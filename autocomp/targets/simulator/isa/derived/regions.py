@@ -20,7 +20,7 @@ from autocomp.targets.simulator.isa.derived.affine import (
     wrapped,
 )
 from autocomp.targets.simulator.isa.derived.paths import Path, merged
-from autocomp.targets.simulator.isa.derived.shapes import Dim, extent, shapes
+from autocomp.targets.simulator.isa.derived.shapes import Dim, extent, is_same_product, shapes
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
@@ -142,10 +142,10 @@ def _stretched(region: Region, rows: Expression | None) -> Region:
     while (dim := next((dim for dim in dims if dim.stride == length), None)) is not None:
         dims.remove(dim)
         length = algebra.multiply(dim.count, length)
-    left = [dim.count for dim in dims]
-    return (
-        replace(region, dims=tuple(dims), bytes=length) if left == ([] if rows == algebra.ONE else [rows]) else region
-    )
+    points: Expression = algebra.ONE
+    for dim in dims:
+        points = algebra.multiply(points, dim.count)
+    return replace(region, dims=tuple(dims), bytes=length) if is_same_product(points, rows) else region
 
 
 def effects(

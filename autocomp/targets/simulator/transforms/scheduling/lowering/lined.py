@@ -135,7 +135,7 @@ def _beside(form: Form, target: Element, loops: Loops, line: str, size: Expressi
 def _steps(index: Expression, loops: Loops) -> Mapping[str, Expression]:
     """The steps of an index along loops; empty where it does more than to step."""
     known = affine(index, loops)
-    if known is None or any(term.part for term in known.terms):
+    if known is None or not all(term.whole for term in known.terms):
         return {}
     return {term.variable: term.stride for term in known.terms}
 
