@@ -184,6 +184,7 @@ def _product_tensors(
 def _unusual(file: schema.GemmFile | schema.Conv2dFile) -> dict[str, Any]:
     """Options that only some sums of products have."""
     unusual: dict[str, Any] = {} if file.result in (None, file.dtype) else {"result": file.result}
+    unusual |= {} if file.rounding is None else {"rounding": file.rounding}
     return {**unusual, "layout": dict(file.layout)} if file.layout else unusual
 
 

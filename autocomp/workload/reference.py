@@ -16,6 +16,7 @@ from autocomp.workload.datatypes import array_type, data_type
 from autocomp.workload.inputs import make_inputs
 from autocomp.workload.layout import operand_layouts
 from autocomp.workload.model import Arrays, InputSet, TensorSpec, Workload
+from autocomp.workload.shifting import shift_of, shifted
 from autocomp.workload.tolerance import Bounds, of_custom, of_products
 from autocomp.workload.trusting import require_trusted
 
@@ -93,7 +94,8 @@ def _matrices(workload: Workload, arrays: Arrays) -> list[tuple[Array, Array, Ar
 
 def _gemm(workload: Workload, arrays: Arrays) -> Array:
     """C = saturate_i8(round(scale * activation(A·B + bias))): the sum wraps at 32 bits, the activation comes before
-    the scale, the product is rounded to binary32 and then to the nearest integer, ties to even."""
+    the scale, the product is rounded to binary32 and then to the nearest integer, ties to even. With a stated rounding
+    the sum is shifted instead."""
     if data_type(workload.tensors[0].dtype).is_float:
         return _real(workload, arrays).astype(array_type(workload.outputs[0].dtype))
     return _requantised(workload, arrays, multiply(*_operands(workload, arrays)))
@@ -119,6 +121,10 @@ def _requantised(workload: Workload, arrays: Arrays, total: npt.NDArray[np.int64
         wrapped = np.maximum(wrapped, 0)
     if options.get("result") == "int32":
         return wrapped
+    if "rounding" in options:
+        bits = shift_of(options["scale"])
+        assert bits is not None, "workloads are checked"
+        return np.clip(shifted(wrapped, bits, options["rounding"]), -128, 127).astype(np.int8)
     if options["scale"] == 1.0:
         return np.clip(wrapped, -128, 127).astype(np.int8)
     with np.errstate(over="ignore"):

@@ -12,6 +12,7 @@ from typing_extensions import Self
 from autocomp.workload.convolution import joined
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import Host
+from autocomp.workload.shifting import Rounding, shift_of
 
 MOST = 1 << 20  # of sizes, counts and steps
 PositiveInt = Annotated[int, Field(strict=True, ge=1, le=MOST)]
@@ -91,12 +92,14 @@ class GemmDims(_Strict):
 
 
 class _ProductFile(_Common):
-    """Keys of every sum of products. `result` is the type of the output: that of the operands if absent."""
+    """Keys of every sum of products. `result` is the type of the output: that of the operands if absent. With a
+    `rounding` the sums are shifted to the right, exact, and halves rounded so."""
 
     dtype: Literal["int8", "float32", "bfloat16", "float16"] = "int8"
     activation: Literal["none", "relu"] = "none"
     scale: Scale = 1.0
     result: Literal["int8", "int32", "float32", "bfloat16", "float16"] | None = None
+    rounding: Rounding | None = None
 
     @model_validator(mode="after")
     def _result_fits(self) -> Self:
@@ -104,6 +107,10 @@ class _ProductFile(_Common):
             raise ValueError(f"'result' cannot be {self.result} of {self.dtype} operands")
         if self.result == "int32" and self.scale != 1.0:
             raise ValueError("'scale' must be 1 for a result of int32: the sums are the results")
+        if self.rounding is not None and (self.result or self.dtype) != "int8":
+            raise ValueError("'rounding' is of results of int8: others are not rounded to integers")
+        if self.rounding is not None and shift_of(self.scale) is None:
+            raise ValueError("'rounding' is of shifts: 'scale' must be 1, or 0.5, 0.25 … down to 2^-31")
         return self
 
 

@@ -31,6 +31,8 @@ BROKEN = {
     "unknown_activation": GEMM + DIMS + "activation: rellu\n",
     "scale_not_a_number": GEMM + DIMS + "scale: half\n",
     "scale_not_finite": GEMM + DIMS + "scale: .inf\n",
+    "rounding_of_no_shift": GEMM + DIMS + "scale: 0.3\nrounding: half_up\n",
+    "rounding_of_sums": GEMM + DIMS + "result: int32\nrounding: half_up\n",
     "transpose_not_a_boolean": GEMM + DIMS + "transpose_a: 3\n",
     "key_twice": GEMM + DIMS + "scale: 1\nscale: 2\n",
     "tensor_dtype": CUSTOM + "tensors:\n  - {name: x, dtype: int9, shape: [3], role: input}\n",

@@ -14,6 +14,11 @@ from autocomp.workload.model import Workload
 _INTEGERS = "the sum is exact in 32 bits and wraps there"
 _SATURATED = "saturation is to 8 bits"
 _ROUNDED = "rounding is to nearest with ties to even"
+_SHIFTED: Mapping[str, str] = {
+    "half_even": "the scale is an exact shift that rounds to nearest with ties to even",
+    "half_up": "the scale is an exact shift that rounds to nearest with ties up",
+    "half_away": "the scale is an exact shift that rounds to nearest with ties away from 0",
+}
 _NOT_STATED = ("dtype", "dtypes", "sizes")  # options of operations on tensors that are told in words
 
 
@@ -159,7 +164,8 @@ def _requantised(active: str, options: Mapping[str, Any]) -> str:
 
 
 def _arithmetic(options: Mapping[str, Any]) -> str:
-    return "; ".join((_INTEGERS, *([] if options["scale"] == 1 else [_ROUNDED]), _SATURATED))
+    rounded = _SHIFTED[options["rounding"]] if "rounding" in options else _ROUNDED
+    return "; ".join((_INTEGERS, *([] if options["scale"] == 1 else [rounded]), _SATURATED))
 
 
 def _times(name: str, factor: int) -> str:

@@ -1,5 +1,5 @@
-"""Advice for a workload whose generated start is wrong: a layout that the machine's idioms take, or sizes that
-their tiles divide. The judge tries them on a small workload of the same kind."""
+"""Advice for a workload whose generated start is wrong: a layout that the machine's idioms take, sizes that their
+tiles divide, or how its shifts round. The judge tries them on a small workload of the same kind."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
 from autocomp.errors import AutocompError
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.idioms import tile_of
+from autocomp.targets.simulator.start.idioms import shifts_alone, tile_of
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload.convolution import convolution
 from autocomp.workload.load import parse
 from autocomp.workload.model import Workload
+from autocomp.workload.shifting import Rounding
 
 STAGES = ("check", "smoke", "discipline")
+SHIFTED = (*STAGES, "adversarial")  # ties are rare among random sums
 # The operands of an operation, left and right: names, axes that stay in front, rows and columns of a tile by name.
 OPERANDS: Mapping[str, tuple[tuple[str, str, str, str], ...]] = {
     "gemm": (("B", "", "K", "J"), ("A", "", "I", "K")),
@@ -36,7 +38,7 @@ def remedy(workload: Workload, accelerator: Accelerator) -> str | None:
     if workload.starting_kernel is not None or workload.operation not in OPERANDS:
         return None
     found = _right(workload, accelerator)
-    return None if found is None else _told(workload, accelerator, found.sizes, found.layout)
+    return None if found is None else _told(workload, accelerator, found)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class _Form:
 
     sizes: Mapping[str, int]
     layout: Mapping[str, str]
+    rounding: str | None
     small: Workload
 
 
@@ -65,10 +68,18 @@ def _right(workload: Workload, accelerator: Accelerator, as_stated: bool = False
         itertools.product(_sizes(workload, tile), single), itertools.product(_sizes(workload, tile), both)
     )
     for sizes, layout in itertools.islice(tried, 1 if as_stated else None):
-        small = _small(_changed(workload, tile, sizes, layout), accelerator)
-        if small is not None:
-            return _Form(sizes, layout, small)
+        for rounding in _roundings(workload, accelerator):
+            small = _small(_changed(workload, tile, sizes, layout, rounding), accelerator)
+            if small is not None:
+                return _Form(sizes, layout, rounding, small)
     return None
+
+
+def _roundings(workload: Workload, accelerator: Accelerator) -> Sequence[str | None]:
+    """The workload's own rounding, and where it states none and the machine shifts results, those of shifts."""
+    stated = workload.options.get("rounding")
+    shifts = stated is None and workload.options["scale"] != 1 and shifts_alone(accelerator)
+    return (stated, *get_args(Rounding)) if shifts else (stated,)
 
 
 def _sizes(workload: Workload, tile: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
@@ -115,10 +126,14 @@ def _packed(front: str, rows: str, columns: str, tile: Mapping[str, int]) -> Ite
 
 
 def _changed(
-    workload: Workload, tile: Mapping[str, int], sizes: Mapping[str, int], layout: Mapping[str, str]
+    workload: Workload,
+    tile: Mapping[str, int],
+    sizes: Mapping[str, int],
+    layout: Mapping[str, str],
+    rounding: str | None,
 ) -> dict[str, Any]:
-    """The document of a workload with other sizes and layouts, and no more than two tiles and a part of one."""
-    document = dict(yaml.safe_load(workload.text))
+    """The document of a workload with other sizes, layouts and rounding, of at most two tiles and a part of one."""
+    document = dict(yaml.safe_load(workload.text)) | ({} if rounding is None else {"rounding": rounding})
     dims = {name: min(size, LARGEST) for name, size in workload.dims.items()} | {
         name: min(extent, 2 * size + extent % size)
         for name, size in tile.items()
@@ -134,18 +149,21 @@ def _small(document: Mapping[str, Any], accelerator: Accelerator) -> Workload | 
     try:
         workload = parse(yaml.safe_dump(dict(document)), Path("remedy.yaml"), accelerator.parameters)
         kernel = starting_kernel(workload, accelerator)
-        right = SimulatorEvaluator(accelerator, workload).evaluate(kernel, stages=STAGES).correct
+        stages = STAGES if workload.options["scale"] == 1 else SHIFTED
+        right = SimulatorEvaluator(accelerator, workload).evaluate(kernel, stages=stages).correct
     except AutocompError:
         return None
     return workload if right else None
 
 
-def _told(workload: Workload, accelerator: Accelerator, sizes: Mapping[str, int], layout: Mapping[str, str]) -> str:
+def _told(workload: Workload, accelerator: Accelerator, found: _Form) -> str:
     machine, said = accelerator.full_name, []
-    if dict(layout) != dict(workload.options.get("layout", {})):
-        texts = ", ".join(f"{name}: {text}" for name, text in layout.items())
+    if dict(found.layout) != dict(workload.options.get("layout", {})):
+        texts = ", ".join(f"{name}: {text}" for name, text in found.layout.items())
         said.append(f"the idioms of {machine!r} take operands in another order: write `layout: {{{texts}}}`")
-    if sizes:
-        texts = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+    if found.rounding != workload.options.get("rounding"):
+        said.append(f"{machine!r} shifts results: write `rounding: {found.rounding}`")
+    if found.sizes:
+        texts = ", ".join(f"{name}: {size}" for name, size in found.sizes.items())
         said.append(f"sizes that are whole tiles of {machine!r} are right: pad the tensors with zeros to `{texts}`")
     return "; ".join(said)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.first_values import FirstValues, first_values
 from autocomp.targets.simulator.start.fold import folded
@@ -20,6 +18,7 @@ from autocomp.targets.simulator.start.idioms import (
     boolean,
     fill,
     rows_of_sums,
+    scale_holes,
     tile_addresses,
     tile_extent,
     tile_of,
@@ -203,7 +202,7 @@ def _facts(workload: Workload, shape: Shape) -> dict[str, str]:
         "stride_c": _product(result, shape.filters),
         "stride_bias": "0",
         "relu": boolean(options["activation"] == "relu"),
-        "scale": f"{float(np.float32(options['scale']))!r}f",
+        **scale_holes(options),
         "transpose_a": "false",
         "transpose_b": "false",
     }

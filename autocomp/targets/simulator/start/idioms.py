@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
 
 from autocomp.data import closest
 from autocomp.errors import ConfigError
@@ -23,6 +26,7 @@ from autocomp.targets.simulator.kernel.syntax.parser import parse
 from autocomp.targets.simulator.kernel.syntax.walk import walk
 from autocomp.workload.datatypes import data_type
 from autocomp.workload.model import TensorSpec, Workload
+from autocomp.workload.shifting import shift_of
 
 GEMM_HOLES: Mapping[str, str] = {
     "A": "pointer to the tile of the left operand",
@@ -47,6 +51,7 @@ GEMM_HOLES: Mapping[str, str] = {
     "has_bias": "whether there are biases",
     "relu": "whether the activation is RELU",
     "scale": "factor on the results, binary32",
+    "shift": "bits by which results are shifted to the right, where the factor is a power of two",
     "transpose_a": "whether A is stored as [K][I]",
     "transpose_b": "whether B is stored as [J][K]",
     "size_i": "rows of the whole result",
@@ -85,13 +90,13 @@ _DECLARED = re.compile(r"\b[A-Za-z_]\w*\s+([A-Za-z_]\w*)\s*=(?!=)")  # a variabl
 SHARE = 4  # tiles of rows that a local memory holds at least
 REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
 TILED = (*REQUIRED, "gemm_begin", "gemm_finish")  # the idioms that starting kernels are made of
-# Options of a workload, the value without effect, and the hole by which idioms learn of another.
-OPTION_HOLES: Mapping[str, tuple[object, str]] = {
-    "bias": ("none", "has_bias"),
-    "activation": ("none", "relu"),
-    "scale": (1.0, "scale"),
-    "transpose_a": (False, "transpose_a"),
-    "transpose_b": (False, "transpose_b"),
+# Options of a workload, the value without effect, and the holes by one of which idioms learn of another.
+OPTION_HOLES: Mapping[str, tuple[object, tuple[str, ...]]] = {
+    "bias": ("none", ("has_bias",)),
+    "activation": ("none", ("relu",)),
+    "scale": (1.0, ("scale", "shift")),
+    "transpose_a": (False, ("transpose_a",)),
+    "transpose_b": (False, ("transpose_b",)),
 }
 
 
@@ -101,8 +106,19 @@ class AbsentError(ConfigError):
 
 def known_options(accelerator: Accelerator) -> frozenset[str]:
     """The options of a workload that the machine's idioms take into account."""
-    holes = {hole for name in TILED if (idiom := accelerator.idiom(name)) is not None for hole in idiom.parameters}
-    return frozenset(option for option, (_, hole) in OPTION_HOLES.items() if hole in holes)
+    named = _holes_named(accelerator)
+    return frozenset(option for option, (_, holes) in OPTION_HOLES.items() if named.intersection(holes))
+
+
+def shifts_alone(accelerator: Accelerator) -> bool:
+    """True if the machine's idioms scale results by shifts, and not by a factor."""
+    named = _holes_named(accelerator)
+    return "shift" in named and "scale" not in named
+
+
+def _holes_named(accelerator: Accelerator) -> frozenset[str]:
+    idioms = [idiom for name in TILED if (idiom := accelerator.idiom(name)) is not None]
+    return frozenset(hole for idiom in idioms for hole in idiom.parameters)
 
 
 def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int]:
@@ -115,13 +131,19 @@ def tile_of(workload: Workload, accelerator: Accelerator) -> tuple[int, int, int
             hint="add it to the .isa file, or name a kernel to start from with `kernel:` in the workload",
         )
     known = known_options(accelerator)
-    for option, (neutral, hole) in OPTION_HOLES.items():
+    for option, (neutral, holes) in OPTION_HOLES.items():
         if workload.options.get(option, neutral) != neutral and option not in known:
             raise ConfigError(
-                f"no idiom of accelerator {accelerator.name!r} has a hole {hole!r}, so no starting kernel for "
-                f"{workload.name!r} with `{option}: {workload.options[option]}` can be made",
+                f"no idiom of accelerator {accelerator.name!r} has a hole {' or '.join(map(repr, holes))}, so no "
+                f"starting kernel for {workload.name!r} with `{option}: {workload.options[option]}` can be made",
                 hint=_hint_for(option),
             )
+    if shifts_alone(accelerator) and shift_of(workload.options["scale"]) is None:
+        raise ConfigError(
+            f"the idioms of accelerator {accelerator.name!r} scale results by a shift, the hole 'shift', so no "
+            f"starting kernel for {workload.name!r} with `scale: {workload.options['scale']}` can be made",
+            hint="write a scale that is 0.5, 0.25 … down to 2^-31, or name a kernel to start from with `kernel:`",
+        )
     operands = _operands(workload, accelerator)
     tile = contraction_tile(accelerator) if operands is None else _within(operands)
     if tile is None:
@@ -134,6 +156,12 @@ def _hint_for(option: str) -> str:
     stored = {"transpose_a": "A: K I", "transpose_b": "B: J K"}.get(option)
     other = f"; where the idiom takes nothing else, write `layout: {{{stored}}}` instead" if stored else ""
     return f"name the hole in an idiom, or name a kernel to start from with `kernel:` in the workload{other}"
+
+
+def scale_holes(options: Mapping[str, Any]) -> dict[str, str]:
+    """The factor on results, and the bits of the shift that does the same, or 0."""
+    scale = float(np.float32(options["scale"]))
+    return {"scale": f"{scale!r}f", "shift": str(shift_of(scale) or 0)}
 
 
 def signature(tensors: tuple[TensorSpec, ...]) -> str:

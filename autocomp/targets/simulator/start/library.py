@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.fold import folded
-from autocomp.targets.simulator.start.idioms import boolean, fill, signature
+from autocomp.targets.simulator.start.idioms import boolean, fill, scale_holes, signature
 from autocomp.targets.simulator.start.naive import gemm_holes
 from autocomp.workload.convolution import convolution
 from autocomp.workload.model import Workload
@@ -59,7 +57,7 @@ def convolution_holes(workload: Workload) -> dict[str, str]:
         **{name: str(options[name]) for name in ("stride", "padding", "dilation")},
         **{f"pool_{name}": str(value) for name, value in pooling.items()},
         "relu": boolean(options["activation"] == "relu"),
-        "scale": f"{float(np.float32(options['scale']))!r}f",
+        **scale_holes(options),
     }
 
 

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from autocomp.errors import ConfigError
 from autocomp.remember import remember
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.fold import folded
-from autocomp.targets.simulator.start.idioms import boolean, fill, signature, tile_addresses, tile_extent, tile_of
+from autocomp.targets.simulator.start.idioms import (
+    boolean,
+    fill,
+    scale_holes,
+    signature,
+    tile_addresses,
+    tile_extent,
+    tile_of,
+)
 from autocomp.targets.simulator.start.naive_convolution import naive_convolution
 from autocomp.targets.simulator.start.operand_types import check_operands
 from autocomp.targets.simulator.start.results import address_of_results
@@ -102,7 +108,7 @@ def gemm_holes(workload: Workload) -> dict[str, str]:
         "stride_bias": "0" if row_bias else str(4 * workload.dims["J"]),
         "has_bias": boolean(options["bias"] != "none"),
         "relu": boolean(options["activation"] == "relu"),
-        "scale": f"{float(np.float32(options['scale']))!r}f",
+        **scale_holes(options),
         "transpose_a": boolean(options["transpose_a"]),
         "transpose_b": boolean(options["transpose_b"]),
     }
