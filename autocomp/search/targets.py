@@ -27,6 +27,7 @@ from autocomp.targets.planning import (
     Planning,
     Precedent,
     Usage,
+    cause_first,
 )
 from autocomp.targets.protocol import Evaluator, Rules, Target
 from autocomp.targets.serial import to_document
@@ -175,8 +176,7 @@ class AgentTarget:
         """The description of a failed kernel for the coder: the cause first, where it is found."""
         if call.verdict is None or self.black_box or not self.diagnoses:
             return call.failure
-        cause = self.target.cause(call.broken, self.workload, call.verdict)
-        return f"{cause}\n\nSo it {call.failure}" if cause else call.failure
+        return cause_first(self.target.cause(call.broken, self.workload, call.verdict), call.failure)
 
     def _implementation(self, ask: Callable[[Plan], Implementation], call: AgentCall) -> dict[str, Any]:
         if call.plan is None:

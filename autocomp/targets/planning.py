@@ -130,6 +130,11 @@ class Attempt:
     message: str = ""
 
 
+def cause_first(cause: str, failure: str) -> str:
+    """A failure as a coder is told it: its cause, where one is known, then what came of it."""
+    return f"{cause}\n\nSo it {failure}" if cause else failure
+
+
 @dataclass(frozen=True)
 class Context:
     """All that an agent may look at. `lineage` starts with the first change to the naive kernel; `menu` is after

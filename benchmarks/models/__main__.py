@@ -121,7 +121,9 @@ def replay(evaluations: int) -> None:
 
 
 def row(folder: Path, evaluations: int) -> Iterator[str]:
-    """The cells of one workload, whose answers are in a folder of its name."""
+    """The cells of one workload, whose answers are in a folder of its name, with its file where it does not ship."""
+    stated = folder / "workload.yaml"
+    workload = str(stated) if stated.is_file() else folder.name
     left = [file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))]
 
     def answer(body: Body) -> Reply:
@@ -132,12 +134,12 @@ def row(folder: Path, evaluations: int) -> Iterator[str]:
         agents = Agents((Member(spec),), phases=1)
         options = Options(max_steps=len(left), dropout=0.0, plans_per_parent=1, repair=False)
         run = Path(place) / "run"
-        result = autocomp.search(folder.name, options=options, strategy="greedy", agents=agents, run=run)
+        result = autocomp.search(workload, options=options, strategy="greedy", agents=agents, run=run)
         made = candidates(run)
         for candidate in (*made, *[None] * 2)[:2]:
             value = candidate and candidate["value"]
             yield "–" if candidate is None else f"{value:,}" if value else str(candidate["outcome"])
-        rules = autocomp.search(folder.name, options=Options(evaluations=evaluations), run=Path(place) / "rules")
+        rules = autocomp.search(workload, options=Options(evaluations=evaluations), run=Path(place) / "rules")
         yield "–" if result.bound is None else f"{result.bound:,}"
         yield f"{rules.best:,}"
 

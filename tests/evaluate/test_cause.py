@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from autocomp.targets.registry import load_target
-from autocomp.workload import load
+from autocomp.workload import load, parse
 
 WORKLOAD = load("gemm_100x70x30")
 TARGET = load_target(WORKLOAD.target, {}, ())
@@ -24,6 +26,20 @@ def test_an_operand_that_was_never_loaded() -> None:
 def test_an_operand_that_another_one_overwrites() -> None:
     found = cause_of(KERNEL.replace("b_tile = 16", "b_tile = 8"))
     assert "row 8 of spad, loaded from A at line 15, was overwritten from B at line 16 before anything read it" in found
+
+
+def test_commands_that_wait_for_each_other_as_one_tile_overwrites_another() -> None:
+    """tpu_v1: six tiles of weights are read in front of the first product, and five have places."""
+    text = "operation: gemm\naccelerator: tpu_v1\nset: {DIM: 4, UB_KB: 96, ACC_KB: 64}\nscale: 0.5\ndims: {I: 4, J: 4, K: 24}\n"
+    workload = parse(text, Path("waiting.yaml"))
+    target = load_target(workload.target, workload.overrides, ())
+    kernel = """void solution(int8_t A[4][24], int8_t B[24][4], int8_t C[4][4]) {
+      for (int k = 0; k < 6; k++) { read_host_memory(4 * k, &A[0][4 * k], 24, 4, 4); read_weights(&B[4 * k][0], 4, 4, 4); }
+      for (int k = 0; k < 6; k++) matrix_multiply(0, 4 * k, 4, k > 0, 1);
+      activate(64, 0, 4, NONE, 0.5f); write_host_memory(&C[0][0], 64, 4, 4, 4); fence(); }"""
+    verdict = target.evaluator(workload).evaluate(kernel)
+    assert "no unit can go on" in (verdict.failure.message if verdict.failure else "")
+    assert target.cause(kernel, workload, verdict).startswith("row 0 of fifo, loaded from B at line 2, was overwritten")
 
 
 @pytest.mark.parametrize(

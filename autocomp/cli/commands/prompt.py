@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from autocomp.agents.config import Agents
     from autocomp.agents.llm.endpoints.forms.message import Message
     from autocomp.agents.llm.prompts import Asked, Phase
+    from autocomp.targets.evaluation import Evaluation
     from autocomp.targets.planning import Context
     from autocomp.targets.protocol import Target
 
@@ -192,8 +193,7 @@ def _asked(context: Context, question: Question) -> Asked:
     broken, failure = "", "the edits do not fit"
     if question.failed is not None:
         broken, verdict = evaluated(question.failed)
-        stage = verdict.failure
-        failure = f"failed {stage.stage}: {stage.message}" if stage else "it is right: nothing failed"
+        failure = _failure(context, broken, verdict)
     return Asked(
         count=question.count,
         moves=ready[:MOST_CHOICES] if question.phase == "choice" else ready,
@@ -203,6 +203,18 @@ def _asked(context: Context, question: Question) -> Asked:
         failure=failure,
         answer=read_kernel(question.answer) if question.answer is not None else "",
     )
+
+
+def _failure(context: Context, broken: str, verdict: Evaluation) -> str:
+    """What a search would tell a coder of a failed kernel."""
+    from autocomp.targets.planning import cause_first
+
+    stage = verdict.failure
+    if stage is None:
+        return "it is right: nothing failed"
+    where = f" at line {stage.line}" if stage.line else ""
+    cause = context.target.cause(broken, context.workload, verdict)
+    return cause_first(cause, f"failed {stage.stage}{where}: {stage.message}")
 
 
 def _schema(phase: Phase, context: Context, asked: Asked) -> Any:

@@ -1,4 +1,4 @@
-"""The cause of a kernel's wrong values, from the check of memory accesses and from the rows that it loses."""
+"""Why values are wrong, or commands wait for each other: by the check of accesses, and by the rows that are lost."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def cause(kernel: str, workload: Workload, accelerator: Accelerator, evaluation:
     verdict = SimulatorEvaluator(accelerator, workload).evaluate(kernel, PHASES, stages=(EXPLAINS,)).failure
     reasons = [verdict.message] if verdict is not None else []
     with suppress(CandidateFailure, KernelError):
-        reasons += [loss.words for loss in overwritten(record(kernel, workload, accelerator))[:SHOWN]]
+        reasons += [loss.words for loss in overwritten(record(kernel, workload, accelerator, stuck=True))[:SHOWN]]
     return "; ".join(reasons)

@@ -22,6 +22,7 @@ from autocomp.targets.simulator.isa.timing import (
     PROPERTY_KEYS,
     SECTION_KEYS,
     UNIT_KEYS,
+    memory_number,
     unit_number,
 )
 from autocomp.targets.simulator.stalls import STALLS, glossary_lines
@@ -86,15 +87,31 @@ def overlap(accelerator: Accelerator) -> Iterator[str]:
         order = f"each on its own commands in program order{_passing(accelerator)}"
         yield f"The units {', '.join(pooled)} work at the same time, {order}."
     if _section(accelerator, "hazards.tracked"):
-        yield "The machine itself orders commands of different units that use the same local rows."
+        yield (
+            "The machine itself orders commands of different units that use the same local rows, as the program does: a "
+            "load that comes before a product writes its rows before the product reads them."
+        )
     else:
         yield "The machine orders nothing between units: a kernel does that with semaphores or fences."
     if "Semaphore" in _possible(accelerator):
-        yield "A kernel has to wait for all its signals: the next kernel would take one that is left for its own."
+        yield " ".join(_signals(accelerator))
     if _section(accelerator, "host.code"):
         yield _code(accelerator)
     else:
         yield "Loops and address arithmetic of the kernel take no time."
+
+
+def _signals(accelerator: Accelerator) -> Iterator[str]:
+    """Sentences on semaphores; on who uses them where no command of their own does."""
+    depth = _section(accelerator, "semaphores.depth")
+    if not any(i.words.get("role") in ("wait", "signal") for i in accelerator.instructions):
+        gives, takes = (
+            ", ".join(f"`{i.name}`" for i in accelerator.instructions if key in i.timing) for key in ("pushes", "pops")
+        )
+        yield f"When complete, {gives} leaves a signal; {takes} waits for one and takes it."
+    if depth:
+        yield f"{depth} signals of a kind may be left at most: one more waits for room."
+    yield "A kernel has to take all its signals: the next kernel would take one that is left for its own."
 
 
 def _passing(accelerator: Accelerator) -> str:
@@ -291,10 +308,13 @@ def advice(accelerator: Accelerator) -> Iterator[str]:
     kinds = {role.kind for role in instruction_roles(accelerator).values()}
     tracked = bool(_section(accelerator, "hazards.tracked"))
     if {"load", "contraction"} <= kinds:
-        yield (
-            "- Double buffering: it loads the next tiles into a second set of rows while it computes on the first, and "
-            "alternates between the two."
-        )
+        if all(memory_number(memory.settings, "renamed") for memory in accelerator.local_memories):
+            yield "- Loads ahead: it loads the next tiles before the products with these, into the same, renamed rows."
+        else:
+            yield (
+                "- Double buffering: it loads the next tiles into a second set of rows while it computes on the first, "
+                "and alternates between the two."
+            )
         yield (
             "- Reuse: it moves an operand in once where it fits into local memory, or keeps a block of results there "
             "and passes over the operands block by block. "

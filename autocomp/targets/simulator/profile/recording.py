@@ -62,8 +62,11 @@ def record(
     accelerator: Accelerator,
     source_name: str = "kernel.c",
     most_commands: int = ALL_COMMANDS,
+    *,
+    stuck: bool = False,
 ) -> Recording:
-    """Runs the kernel once on one random input, and times the first `most_commands` commands.
+    """Runs the kernel once on one random input, and times the first `most_commands` commands. With `stuck`, commands
+    may wait for each other: all accesses are recorded, and times until then.
 
     Raises KernelError if it does not parse or check, CandidateFailure if it stops before its end or moves nothing.
     """
@@ -74,7 +77,7 @@ def record(
         timing=whole, record_commands=whole, record_detail=whole, record_trace=True, max_steps=MAX_STEPS
     )
     run = compiled.run(make_inputs(workload, EXAMPLE), options)
-    if run.error is not None:
+    if run.error is not None and not (stuck and run.error.kind == "deadlock"):
         raise CandidateFailure(f"{source_name}:{run.error.line}: {run.error.message}")
     assert isinstance(run.trace, _core.Trace)
     result = run
