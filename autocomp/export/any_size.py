@@ -22,7 +22,7 @@ from autocomp.export.host import cycles_on_simulator, random_array, run_on_simul
 from autocomp.export.schedule import Schedule
 from autocomp.schedules.arguments import c_float
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.start.any_size import NAME, OPERATIONS, of_any_size, refused, strided
+from autocomp.targets.simulator.start.any_size import NAME, OPERATIONS, of_any_size, refused, strided, without_gaps
 from autocomp.targets.simulator.start.idioms import c_type, signature
 from autocomp.workload import TensorSpec, Workload, reference
 from autocomp.workload.datatypes import array_type
@@ -68,12 +68,7 @@ class AnySize:
     @property
     def strides(self) -> dict[str, str]:
         """The strides of tensors without gaps, by the tensors' names."""
-        options = self.workload.options
-        columns = {
-            "A": "I" if options.get("transpose_a") else "K",
-            "B": "K" if options.get("transpose_b") else "J",
-        }
-        return {name: columns.get(name, "J") for name in self.strided}
+        return {name: size for name, size in without_gaps(self.workload).items() if name in self.strided}
 
 
 @dataclass(frozen=True)
@@ -89,14 +84,14 @@ class Trial:
 
     def wrong(self, memory: Mapping[str, npt.NDArray[Any]]) -> int:
         """The number of wrong elements in memory, those between rows included."""
-        inside = {t.name: memory[t.name][:, : t.shape[1]] for t in self.workload.tensors}
-        given = {t.name: self.arrays[t.name][:, : t.shape[1]] for t in self.workload.tensors}
+        inside = {t.name: memory[t.name][..., : t.shape[-1]] for t in self.workload.tensors}
+        given = {t.name: self.arrays[t.name][..., : t.shape[-1]] for t in self.workload.tensors}
         expected = reference.compute(self.workload, given)
         bounds = reference.bounds(self.workload, given, expected)
         count = sum(int(outside(inside[n], expected[n], bounds.get(n)).sum()) for n in expected)
         for name, array in self.arrays.items():
-            columns = inside[name].shape[1] if name in expected else 0
-            count += int(np.count_nonzero(memory[name][:, columns:] != array[:, columns:]))
+            columns = inside[name].shape[-1] if name in expected else 0
+            count += int(np.count_nonzero(memory[name][..., columns:] != array[..., columns:]))
         return count
 
 
@@ -151,7 +146,7 @@ def trial_of(
     """Random tensors of a workload, with `gaps` elements between the rows of those that may have them."""
     tensors = tuple(replace(t, shape=(*t.shape[:-1], t.shape[-1] + gaps.get(t.name, 0))) for t in workload.tensors)
     apart = [tensor.name for tensor in strided(workload)]
-    strides = tuple(tensor.shape[1] for tensor in tensors if tensor.name in apart)
+    strides = tuple(tensor.shape[-1] for tensor in tensors if tensor.name in apart)
     arrays = {tensor.name: random_array(tensor, generator) for tensor in tensors}
     return Trial(workload, strides, tuple(values.values()), tensors, arrays)
 
@@ -200,8 +195,7 @@ def resized(
 
 def sized(kernel: AnySize, workload: Workload, values: Mapping[str, float]) -> str:
     """A kernel of these sizes, of tensors without gaps: it calls that of any size."""
-    apart = strided(workload)
-    strides = [tensor.shape[1] for tensor in workload.tensors if tensor in apart]
+    strides = [tensor.shape[-1] for tensor in strided(workload)]
     return _calling(kernel, workload.dims, workload.tensors, strides, [values[name] for name in kernel.arguments])
 
 

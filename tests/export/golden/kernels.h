@@ -1,6 +1,6 @@
 // Kernels of one accelerator. A function returns when its result is in memory; tensors are row-major and do
 // not overlap. A dispatch function returns 0, or -1 where it has no kernel for the sizes and did nothing.
-// Strides are the elements from the begin of one row to that of the next.
+// Strides are the elements from the begin of one row, along the last axis, to that of the next.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -71,7 +71,9 @@ def _extents(workload: Workload) -> dict[str, tuple[str, ...]]:
         rows["B"] = "J" if workload.options["transpose_b"] else "K"
         return {name: (rows[name], f"{STRIDE}{name}") for name in ("A", "B", "C")}
     results = [f"({_results(workload, extent)})" for extent in SIDES]
-    return {"inp": ("N", "H", "W", "C"), "weights": ("R", "S", _depth(workload), "K"), "output": ("N", *results, "K")}
+    extents = {"inp": ("N", "H", "W"), "weights": ("R", "S", _depth(workload)), "output": ("N", *results)}
+    last = without_gaps(workload) | {t.name: f"{STRIDE}{t.name}" for t in strided(workload)}
+    return {name: (*others, last[name]) for name, others in extents.items()}
 
 
 def _depth(workload: Workload) -> str:
@@ -124,7 +126,8 @@ def _gemm(workload: Workload, accelerator: Accelerator, head: str, given: Mappin
 
 
 def _convolution(workload: Workload, accelerator: Accelerator, head: str, given: Mapping[str, str]) -> str:
-    """The vendor's routine for square filters and what it has; the loops for others, and on machines without one."""
+    """The vendor's routine for square filters, pixels without gaps and what it has; the loops for others, and on
+    machines without one."""
     pooled, suits = workload.options["pool"] is not None, one_for_all(workload)
     has_routine = accelerator.idiom("conv_library") is not None and suits
     if has_routine and pooled:
@@ -134,7 +137,8 @@ def _convolution(workload: Workload, accelerator: Accelerator, head: str, given:
         raise ConfigError(f"the routine of {accelerator.full_name} that convolves and pools with any size {reason}")
     body = "\n".join(_convolution_by_tiles(workload, accelerator, given))
     if has_routine:
-        body = f"if (R == S) {{ {_convolution_by_library(workload, accelerator, given)} }} else {{ {body} }}"
+        dense = " && ".join(f"{STRIDE}{name} == {channels}" for name, channels in without_gaps(workload).items())
+        body = f"if (R == S && {dense}) {{ {_convolution_by_library(workload, accelerator, given)} }} else {{ {body} }}"
     return _finished(workload, f"{head} {{ {body} }}")
 
 
@@ -159,12 +163,27 @@ def _convolution_by_tiles(workload: Workload, accelerator: Accelerator, given: M
         return f"{tensor} + ({place})"
 
     shape = Shape("N", rows, cols, "C", "K", workload.options["groups"])
-    return convolution_loops(workload, accelerator, shape, "output", at, given)
+    pixels = {"stride_a": cols.stride, "stride_b": 1, "stride_c": 1}  # from row to row of what a move takes
+    strides = {
+        hole: f"{count * np.dtype(tensor.dtype).itemsize} * {STRIDE}{tensor.name}"
+        for (hole, count), tensor in zip(pixels.items(), strided(workload), strict=True)
+    }
+    return convolution_loops(workload, accelerator, shape, "output", at, {**strides, **given})
 
 
 def strided(workload: Workload) -> tuple[TensorSpec, ...]:
-    """The tensors whose rows may lie apart."""
-    return tuple(t for t in workload.tensors if t.name != "bias") if workload.operation == "gemm" else ()
+    """The tensors whose rows, of elements along the last axis, may lie apart. Only the vendor's routines pool, and they
+    take no strides."""
+    pools = workload.operation == "conv2d" and workload.options["pool"] is not None
+    return () if pools else tuple(t for t in workload.tensors if t.name != "bias")
+
+
+def without_gaps(workload: Workload) -> dict[str, str]:
+    """The elements of a row of each tensor but biases, as names of sizes."""
+    options = workload.options
+    if workload.operation == "conv2d":
+        return {"inp": "C", "weights": "K", "output": "K"}
+    return {"A": "I" if options["transpose_a"] else "K", "B": "K" if options["transpose_b"] else "J", "C": "J"}
 
 
 def _sizes(workload: Workload) -> dict[str, str]:
