@@ -71,6 +71,36 @@ int f(int a) { return a; } void solution(int8_t A[4]) { f(); }
 void solution(int8_t A[4]) {
 """.strip().split("\n")
 
+STRUCTURES = """
+struct t a;
+struct s a = {1, {2}, 3};
+struct s a = {.c = 3};
+struct s a = {1, 2};
+struct s a; a.c = 1;
+struct s a[2]; a.x = 1;
+struct s a; a.x.y = 1;
+struct s a; int n = a;
+struct s* p = A;
+struct s a, b; a = b;
+struct s a[2]; int i = 0; struct s* p = &a[i++];
+struct s a; g(a);
+struct s a; move_in(&a, 0, 4, 4);
+int n = sizeof(struct m);
+int n = ((struct s){1, {fence(), 3}}).x;
+int n = A.x;
+for (struct s a; ;) {}
+struct s { int x; }; struct s a;
+""".strip().split("\n")
+
+
+def test_messages_for_wrong_uses_of_structures(mistake: Mistake, golden: Golden) -> None:
+    text = "struct s {{ int x; int y[2]; }}; struct m {{ int a; float b; }}; void g(struct m a) {{}}"
+    text += "\nvoid solution(int8_t A[4][4]) {{\n    {}\n}}"
+    wrong = ["struct s { struct s* next; } a; void solution(int8_t A[4]) {}"]
+    wrong += ["struct s { int x; }; struct s f() {} void solution(int8_t A[4]) {}"]
+    wrong += ["struct s { int x[2]; }; void f(struct s a) {} void solution(int8_t A[4]) {}"]
+    golden("\n\n".join(mistake(one) for one in [*(text.format(body) for body in STRUCTURES), *wrong]) + "\n")
+
 
 def test_messages_for_wrong_statements(mistake: Mistake, golden: Golden) -> None:
     text = "void solution(int8_t A[4][4], int8_t B[4][4]) {{\n    {}\n}}"

@@ -84,7 +84,7 @@ def test_lines_stay_where_they_were() -> None:
         ("#define F(x) x\nF(1", "have no end"),
         ("#include <windows.h>", "unknown system header"),
         ("#wrong", "unknown directive"),
-        ("typedef struct { int a; } s;", "'struct' is not part"),
+        ("typedef union { int a; } s;", "'union' is not part"),
         (BOMB, "too much"),
     ],
 )

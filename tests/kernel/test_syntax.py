@@ -115,6 +115,7 @@ def test_alignment_macros_are_ignored() -> None:
 def test_a_variable_whose_name_ends_like_a_type_is_a_variable() -> None:
     declared = "int x_t = 3; "
     assert expression_of_last(declared + "y = (x_t) + 1;") == expression_of_last(declared + "y = (x_t + 1);")
+    assert parse("int half_t(int x) { return x / 2; } void solution(int8_t A[4]) { A[0] = half_t(4); }")
 
 
 def expression_of_last(text: str) -> ast.Expression:

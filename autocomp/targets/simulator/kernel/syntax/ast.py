@@ -21,11 +21,16 @@ def _line() -> int:
 @dataclass(frozen=True)
 class Type:
     """A C type by its dialect name (int8_t … uint64_t, int, size_t, bool, float, double, elem_t …), pointer depth
-    and array extents (expressions; empty for a scalar)."""
+    and array extents (expressions; empty for a scalar).
+
+    `fields` declare those of a structure that is defined here. Only the parser sees structures: structures.py replaces
+    them, `Member` and `Designated` by what the rest of the compiler knows.
+    """
 
     name: str
     pointer: int = 0
     extents: tuple[Expression, ...] = ()
+    fields: tuple[Declaration, ...] = ()
 
 
 # --- expressions -------------------------------------------------------------------------------------------------
@@ -169,6 +174,29 @@ Expression = (
     | Increment
     | InitializerList
 )
+
+
+# Structures, which only the parser sees
+
+
+@dataclass(frozen=True)
+class Member:
+    """`base.name`; `base->name` is that of `*base`."""
+
+    base: Expression | Member
+    name: str
+    line: int = _line()
+    column: int = _line()
+
+
+@dataclass(frozen=True)
+class Designated:
+    """`.name = value` in a list."""
+
+    name: str
+    value: Expression
+    line: int = _line()
+    column: int = _line()
 
 
 # --- statements --------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ TYPE_WORDS = frozenset(["void", "int", "long", "short", "unsigned", "signed", "f
     "_Bool",
     "char",
 }
-UNSUPPORTED = frozenset(["goto", "struct", "union", "extern", "auto"])
+UNSUPPORTED = frozenset(["goto", "union", "extern", "auto"])
 
 TOKEN = re.compile(
     r"""[ \t]*(?:(?P<REGION>region[ \t]*\([ \t]*"[^"\n]+"[ \t]*\))
@@ -30,6 +30,7 @@ TOKEN = re.compile(
     |(?P<MARK>[;,?:]|=(?!=)|\*(?!=(?!=)))
     |(?P<NEWLINE>\s+|\Z)
     |(?P<COMMENT>//(?:\\[^\S\n]*\n|[^\n])*|/\*(?s:.*?)\*/)
+    |(?P<MEMBER>->|\.(?=[A-Za-z_]))
     |(?P<FLOAT>(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFlL]?(?!\w)|[0-9]+[eE][+-]?[0-9]+[fFlL]?(?!\w))
     |(?P<INTEGER>(?:0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)[uUlL]{0,3}(?![\w.]))
     |(?P<UNCLOSED>/\*)
@@ -46,7 +47,7 @@ TOKEN = re.compile(
     |(?P<BAD>(?s:.)))""",
     re.VERBOSE,
 )
-DECLARED = re.compile(r"\b[A-Za-z_]\w*[\s*]+(\w+_t)\s*(?:=|;|,|\[|\))")
+DECLARED = re.compile(r"\b[A-Za-z_]\w*[\s*]+(\w+_t)\s*(?:=|;|,|\[|\)|\((?!\s*\*))")
 
 
 class Token(NamedTuple):
@@ -57,6 +58,12 @@ class Token(NamedTuple):
     start: int
     line: int
     column: int
+
+
+def at(token: Token, message: str, hint: str | None = None) -> KernelError:
+    """An error at a token; who knows the text adds its line."""
+    place = Place("", token.line, token.column, "", min(len(token.value), 80))
+    return KernelError(message, place=place, hint=hint)
 
 
 class KernelLexer(Lexer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -21,16 +21,20 @@ from autocomp.targets.simulator.kernel.syntax.lexer import (
     UNSUPPORTED,
     KernelLexer,
     Token,
+    at,
     line_text,
     unescaped,
 )
+from autocomp.targets.simulator.kernel.syntax.literals import float_literal, integer_literal
 from autocomp.targets.simulator.kernel.syntax.preprocessor import preprocess
+from autocomp.targets.simulator.kernel.syntax.structures import dissolved
 from autocomp.targets.simulator.kernel.syntax.switches import Case, lowered
 from autocomp.targets.simulator.kernel.syntax.variable_extents import flattened
 from autocomp.targets.simulator.kernel.syntax.walk import depth_exceeds
 
 MAX_SOURCE = 1 << 18  # characters: a second or two to read and check
-LITERAL_BITS = 64
+
+_STRUCTURES = re.compile(r"\bstruct\b|->|\.[A-Za-z_]")  # a text may have some
 
 PRECEDENCE = {
     operator: level
@@ -87,8 +91,11 @@ def _items(text: str, parser: LalrParser, lexer: KernelLexer, *, macros_end: boo
 
 def _kernel(items: Sequence[Any], text: str, source_name: str) -> ast.Kernel:
     """A file of functions and declarations; `main`, wherever it stands, is the entry."""
-    functions = [flattened(item) for item in items if isinstance(item, ast.Function)]
-    outside = [item for item in items if isinstance(item, ast.Declaration)]
+    functions: Sequence[ast.Function] = [item for item in items if isinstance(item, ast.Function)]
+    outside: Sequence[ast.Declaration] = [item for item in items if isinstance(item, ast.Declaration)]
+    if _STRUCTURES.search(text):
+        functions, outside = dissolved(functions, outside)
+    functions = [flattened(function) for function in functions]
     if not functions:
         raise KernelError("the file defines no function", place=Place(source_name, 1, 1, line_text(text, 1)))
     functions.sort(key=lambda function: function.name == "main")
@@ -156,11 +163,6 @@ def _expected(names: Any) -> str:
     return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) or "something else"
 
 
-def _at(token: Token, message: str, hint: str | None = None) -> KernelError:
-    place = Place("", token.line, token.column, "", min(len(token.value), 80))
-    return KernelError(message, place=place, hint=hint)
-
-
 # --- reductions --------------------------------------------------------------------------------------------------
 
 
@@ -174,8 +176,8 @@ class _Builder(Transformer[Any, Any]):
     def start(self, c: list[Any]) -> list[Any]:
         return c
 
-    def global_(self, c: list[Any]) -> ast.Declaration:
-        declaration: ast.Declaration = c[0]
+    def global_(self, c: list[Any]) -> ast.Declaration | None:
+        declaration: ast.Declaration | None = c[0]
         return declaration
 
     def prototype(self, c: list[Any]) -> None:
@@ -190,8 +192,8 @@ class _Builder(Transformer[Any, Any]):
             parameters = []
         for parameter in parameters:
             if not parameter.name:
-                raise _at(token, f"a parameter of {token.value!r} has no name")
-        return ast.Function(token.value, ast.Type(base, name - 1), tuple(parameters), c[-1], token.line, token.column)
+                raise at(token, f"a parameter of {token.value!r} has no name")
+        return ast.Function(token.value, _of(base, name - 1), tuple(parameters), c[-1], token.line, token.column)
 
     def parameter(self, c: list[Any]) -> ast.KernelParameter:
         base, const, _ = c[0]
@@ -202,16 +204,27 @@ class _Builder(Transformer[Any, Any]):
             extents, stars = extents[1:], stars + 1
         if None in extents:
             assert name is not None
-            raise _at(name, f"parameter {name.value!r} needs every extent written out, as in int8_t A[16][16]")
+            raise at(name, f"parameter {name.value!r} needs every extent written out, as in int8_t A[16][16]")
         line, column = (name.line, name.column) if name is not None else (0, 0)
-        kind = ast.Type(base, stars, tuple(extents))
+        kind = _of(base, stars, tuple(extents))
         return ast.KernelParameter(name.value if name is not None else "", kind, const, line, column)
 
-    def specifiers(self, c: list[Token]) -> tuple[str, bool, bool]:
-        words = [token.value for token in c if token.type == "TYPE"]
-        if not words:
-            raise _at(c[0], f"{c[0].value!r} is not followed by a type")
-        return " ".join(words), any(t.value == "const" for t in c), any(t.type == "STATIC" for t in c)
+    def specifiers(self, c: list[Any]) -> tuple[ast.Type, bool, bool]:
+        kinds = [child for child in c if isinstance(child, ast.Type)]
+        tokens = [child for child in c if isinstance(child, Token)]
+        words = [token.value for token in tokens if token.type == "TYPE"]
+        if not words and not kinds:
+            raise at(c[0], f"{c[0].value!r} is not followed by a type")
+        base = kinds[0] if kinds else ast.Type(" ".join(words))
+        return base, any(t.value == "const" for t in tokens), any(t.type == "STATIC" for t in tokens)
+
+    def structure(self, c: list[Any]) -> ast.Type:
+        token, name = c[0], c[1]
+        tag = name.value if name is not None else f"of line {token.line}, {token.column}"
+        return ast.Type(f"struct {tag}", fields=c[2] if len(c) > 2 else ())
+
+    def fields(self, c: list[Any]) -> tuple[ast.Declaration, ...]:
+        return tuple(child for child in c[1:-1] if child is not None)
 
     def extent(self, c: list[Any]) -> list[Any]:
         return c
@@ -226,10 +239,12 @@ class _Builder(Transformer[Any, Any]):
         block: ast.Block = c[1]
         return replace(block, line=title.line, region=title.value.split('"')[1])
 
-    def declaration(self, c: list[Any]) -> ast.Declaration:
+    def declaration(self, c: list[Any]) -> ast.Declaration | None:
         base, const, static = c[0]
+        if c[1] is None:
+            return ast.Declaration((ast.Declarator("", base),)) if base.fields else None
         declarators = tuple(
-            ast.Declarator(d.name, ast.Type(base, d.type.pointer, d.type.extents), d.initializer, d.line, d.column)
+            ast.Declarator(d.name, _of(base, d.type.pointer, d.type.extents), d.initializer, d.line, d.column)
             for d in c[1:]
         )
         return ast.Declaration(declarators, const, static, declarators[0].line)
@@ -242,7 +257,7 @@ class _Builder(Transformer[Any, Any]):
         if extents and extents[0] is None and isinstance(initializer, ast.InitializerList):
             extents[0] = ast.IntLiteral(len(initializer.values))
         if None in extents:
-            raise _at(name, f"array {name.value!r} needs an extent")
+            raise at(name, f"array {name.value!r} needs an extent")
         kind = ast.Type("", stars, tuple(extents))
         return ast.Declarator(name.value, kind, initializer, name.line, name.column)
 
@@ -251,6 +266,9 @@ class _Builder(Transformer[Any, Any]):
 
     def list_(self, c: list[Any]) -> ast.InitializerList:
         return ast.InitializerList(tuple(v for v in c[1:-1] if v is not None), c[0].line, c[0].column)
+
+    def designated(self, c: list[Any]) -> ast.Designated:
+        return ast.Designated(c[1].value, c[2], c[1].line, c[1].column)
 
     def expression_statement(self, c: list[Any]) -> ast.ExpressionStatement:
         return ast.ExpressionStatement(c[0], c[0].line)
@@ -284,7 +302,7 @@ class _Builder(Transformer[Any, Any]):
             if isinstance(child, _Label):
                 labels.append(child.value)
             elif child is not None and not cases and not labels:
-                raise _at(c[0], "a switch begins with a case")
+                raise at(c[0], "a switch begins with a case")
             elif child is not None:
                 if labels:
                     cases.append(Case(tuple(labels), ()))
@@ -295,7 +313,7 @@ class _Builder(Transformer[Any, Any]):
         try:
             return lowered(c[1], cases, c[0].line)
         except ValueError as error:
-            raise _at(c[0], str(error)) from None
+            raise at(c[0], str(error)) from None
 
     def case(self, c: list[Any]) -> _Label:
         return _Label(c[1] if len(c) > 1 else None)
@@ -333,13 +351,20 @@ class _Builder(Transformer[Any, Any]):
         return ast.Cast(c[1], c[2], c[0].line, c[0].column)
 
     def type_(self, c: list[Any]) -> ast.Type:
-        return ast.Type(c[0][0], sum(1 for child in c[1:] if child.type == "STAR"))
+        return _of(c[0][0], sum(1 for child in c[1:] if child.type == "STAR"))
+
+    def compound(self, c: list[Any]) -> ast.Cast:
+        return ast.Cast(c[1], c[2], c[0].line, c[0].column)
 
     def sizeof(self, c: list[Any]) -> ast.SizeOf:
         return ast.SizeOf(c[1], c[0].line, c[0].column)
 
     def index(self, c: list[Any]) -> ast.Index:
         return ast.Index(c[0], c[2], c[1].line, c[1].column)
+
+    def member(self, c: list[Any]) -> ast.Member:
+        base = c[0] if c[1].value == "." else ast.Unary("*", c[0], c[1].line, c[1].column)
+        return ast.Member(base, c[2].value, c[2].line, c[2].column)
 
     def call(self, c: list[Any]) -> ast.Call:
         return ast.Call(c[0].value, tuple(a for a in c[1:] if a is not None), c[0].line, c[0].column)
@@ -354,16 +379,16 @@ class _Builder(Transformer[Any, Any]):
         return integer_literal(c[0])
 
     def floating(self, c: list[Token]) -> ast.FloatLiteral:
-        token = c[0]
-        text = token.value
-        value = float(text.rstrip("fFlL"))
-        if math.isinf(value):
-            raise _at(token, f"{text} is too large for a double")
-        return ast.FloatLiteral(value, text[-1] in "fF", text, token.line, token.column)
+        return float_literal(c[0])
 
 
 for _keyword in ("if", "for", "while", "return", "break", "continue", "list", "type", "global", "switch"):
     setattr(_Builder, _keyword, getattr(_Builder, _keyword + "_"))
+
+
+def _of(base: ast.Type, pointer: int, extents: tuple[ast.Expression, ...] = ()) -> ast.Type:
+    """The type that a declarator makes of the one in front of it."""
+    return ast.Type(base.name, pointer, extents, base.fields)
 
 
 def _block(statement: Any) -> ast.Block:
@@ -393,29 +418,3 @@ def _precedence(chain: Sequence[Any]) -> ast.Expression:
         reduce()
     result: ast.Expression = operands[0]
     return result
-
-
-def literal_value(digits: str) -> int:
-    """The value of an integer literal without its suffix: decimal, 0x, 0b, or octal by a leading 0."""
-    if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567":
-        return int(digits, 8)
-    return int(digits, 0)
-
-
-def integer_literal(token: Token) -> ast.IntLiteral:
-    text = token.value
-    if len(text) < 19 and text.isdigit() and (text[0] != "0" or text == "0"):  # nearly all of them
-        return ast.IntLiteral(int(text), text, "", token.line, token.column)
-    digits = text.rstrip("uUlL")
-    suffix = "".join(sorted(text[len(digits) :].lower(), reverse=True))
-    if suffix not in ("", "u", "l", "ul", "ll", "ull"):
-        raise _at(token, f"{suffix!r} is not a suffix of an integer", hint="the suffixes are u, l, ul, ll, ull")
-    if len(digits) > LITERAL_BITS + 2 or (digits.isdigit() and len(digits) > 22):
-        raise _at(token, f"this integer does not fit into {LITERAL_BITS} bits")
-    try:
-        value = literal_value(digits)
-    except ValueError:
-        raise _at(token, f"{text!r} is not an octal number, which a leading 0 says it is") from None
-    if value >= 1 << LITERAL_BITS:
-        raise _at(token, f"{digits} does not fit into {LITERAL_BITS} bits")
-    return ast.IntLiteral(value, text, suffix, token.line, token.column)

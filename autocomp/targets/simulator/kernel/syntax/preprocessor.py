@@ -125,8 +125,10 @@ class _Preprocessor:
         words = [p for p in pieces if p.kind not in ("BLANK", "NEWLINE", "COMMENT")]
         is_typedef = words[0].text == "typedef"
         words = words[1:] if is_typedef else words
-        if words and words[0].text in ("struct", "union"):
-            self._fail(line, f"{words[0].text!r} is not part of the kernel dialect")
+        if words and words[0].text == "union":
+            self._fail(line, "'union' is not part of the kernel dialect")
+        if is_typedef and words and words[0].text == "struct" and words[-1].kind == "WORD":
+            return self._structure(words, line)
         if words and words[0].text == "enum":
             opening = next((n for n, p in enumerate(words) if p.text == "{"), None)
             if opening is not None:
@@ -142,6 +144,17 @@ class _Preprocessor:
         body = [part for word in words[:-1] for part in (word, Piece("BLANK", " ", line))]
         self._macros[words[-1].text] = Macro(tuple(body[:-1]))
         return ""
+
+    def _structure(self, words: Sequence[Piece], line: int) -> str:
+        """Takes the name of `typedef struct`; returns the definition of the structure, which then has a tag."""
+        opening = next((n for n, p in enumerate(words) if p.text == "{"), len(words))
+        tag = words[1] if opening > 1 else words[-1]
+        closing = next((n for n in reversed(range(len(words))) if words[n].text == "}"), 1)
+        blank = Piece("BLANK", " ", line)
+        body = [part for word in words[opening : closing + 1] for part in (word, blank)]
+        defined = "".join(p.text for p in self._expanded(body, frozenset()))
+        self._macros[words[-1].text] = Macro((Piece("WORD", "struct", line), blank, tag, *words[closing + 1 : -1]))
+        return f"struct {tag.text} {defined};" if body else ""
 
     def _enumerators(self, words: Sequence[Piece], line: int) -> None:
         value = -1

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.comments import closed
-from autocomp.targets.simulator.kernel.syntax.parser import PRECEDENCE, literal_value
+from autocomp.targets.simulator.kernel.syntax.literals import literal_value
+from autocomp.targets.simulator.kernel.syntax.parser import PRECEDENCE
 
 INDENT = "    "
 

@@ -39,13 +39,13 @@ def _rewritten(node: Any, arrays: Mapping[str, ast.Type]) -> Any:
             base = base.base
         if not indices or not isinstance(base, ast.Name) or base.name not in arrays:
             return None
-        return _access(base, [_rewritten(index, arrays) for index in indices], arrays[base.name], part)
+        return access(base, [_rewritten(index, arrays) for index in indices], arrays[base.name], part)
 
     return rebuilt(node, flat)
 
 
-def _access(base: ast.Name, indices: list[ast.Expression], kind: ast.Type, node: ast.Index) -> ast.Expression:
-    """An element, or the address of the first one where indices are left out."""
+def access(base: ast.Name, indices: list[ast.Expression], kind: ast.Type, node: ast.Expression) -> ast.Expression:
+    """An element, or the address of the first one where indices are left out, of an array by a flat pointer."""
     place = indices[0]
     for position, extent in enumerate(kind.extents[1:], 1):
         place = ast.Binary("*", place, extent, node.line, node.column)

@@ -12,7 +12,7 @@ _CHILDREN: dict[type, tuple[str, ...]] = {
     ast.Kernel: ("globals", "functions"),
     ast.Function: ("return_type", "parameters", "body"),
     ast.KernelParameter: ("type",),
-    ast.Type: ("extents",),
+    ast.Type: ("extents", "fields"),
     ast.Block: ("statements",),
     ast.Declaration: ("declarators",),
     ast.Declarator: ("type", "initializer"),
@@ -23,6 +23,7 @@ _CHILDREN: dict[type, tuple[str, ...]] = {
     ast.DoWhile: ("body", "condition"),
     ast.Return: ("value",),
     ast.Index: ("base", "index"),
+    ast.Member: ("base",),
     ast.Unary: ("operand",),
     ast.Binary: ("left", "right"),
     ast.Conditional: ("condition", "then", "otherwise"),
@@ -32,6 +33,7 @@ _CHILDREN: dict[type, tuple[str, ...]] = {
     ast.Assignment: ("target", "value"),
     ast.Increment: ("target",),
     ast.InitializerList: ("values",),
+    ast.Designated: ("value",),
 }
 
 

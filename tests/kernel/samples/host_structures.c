@@ -1,0 +1,64 @@
+// Structures: nested, in arrays, by value, behind pointers, in lists with and without names.
+struct pair { int32_t first; int32_t second[2]; };
+typedef struct { int rows, cols; } size;
+typedef struct tile { size extent; struct pair pairs[3]; int8_t data[2][4]; } tile_type;
+
+struct pair shared[2] = {{1, {2, 3}}, {.second = {5, 6}, .first = 4}};
+
+int area(size s) {
+    return s.rows * s.cols;
+}
+
+void grow(struct pair* p, int n) {
+    for (int i = 0; i < n; i++) {
+        p[i].first += 1;
+        p[i].second[1] = p->first + (p + i)->second[0];
+    }
+}
+
+int sum(const tile_type* t, size* other) {
+    int total = other == NULL ? 0 : 1000 * area(*other);
+    for (int i = 0; i < 3; i++) {
+        total += t->pairs[i].first + t->pairs[i].second[1];
+    }
+    const int8_t* row = t->data[1];
+    for (int j = 0; j < 4; j++) {
+        total += row[j] * (*t).data[0][j] + *(&t->data[1][0] + j);
+    }
+    return total;
+}
+
+void solution(int32_t x[8][8], float f[16], int64_t out[64]) {
+    tile_type t = {{2, 3}, {{1, {2, 3}}, {4}}, {{1, 2, 3, 4}, {5, 6, 7, 8}}};
+    size a = {7, 5}, b = a;
+    size* p = &b;
+    int t_extent_rows = 9;
+    out[0] = sum(&t, NULL);
+    p->rows = x[0][1];
+    b = (size){b.cols, b.rows};
+    grow(shared, 2);
+    grow(&t.pairs[1], 2);
+    out[1] = area(t.extent) + t_extent_rows;
+    out[2] = sum(&t, &a);
+    out[3] = a.rows * 10000 + b.rows * 100 + p->cols;
+    out[4] = shared[1].first + shared[1].second[1] * 10 + shared[0].second[1] * 100;
+    out[5] = sizeof(size) + sizeof(t.pairs[0].second) + sizeof t.data;
+    out[6] = area((size){.cols = 3, .rows = x[1][1]});
+    out[7] = ((struct pair){5, {6, 7}}).second[1];
+    struct pair copies[2] = {0};
+    copies[1].first = 3;
+    out[8] = copies[0].first + copies[1].first + copies[1].second[0];
+    {
+        struct pair t = {1, {2, 3}};
+        out[9] = t.second[0];
+    }
+    size* q = p;
+    out[10] = p == q ? 1 : 2;
+    q = &a;
+    out[11] = p == q ? 1 : 2;
+    out[12] = q->rows-->0 ? a.rows : 0;
+    for (int i = 0; i < 2; i++) {
+        size* each = i == 0 ? &a : p;
+        out[13 + i] = each->cols;
+    }
+}
