@@ -55,6 +55,23 @@ def cycles(body: str, **parameters: int) -> int:
     return int(result.timing.cycles)
 
 
+@pytest.mark.parametrize(("column", "each"), [(0, 12), (8, 10)])
+def test_two_loads_at_a_time_take_as_long_as_the_bus_or_memory_does(column: int, each: int) -> None:
+    """Four bytes of a request of 16 come in two beats of 8. If they are in the first beat, the second one is dropped,
+    and the next request comes a cycle later."""
+    tables = isa.lower(accelerator := isa.load("tiny"))
+
+    def loads(count: int) -> int:
+        body = f"for (int n = 0; n < {count}; n++) load_tile(&A[0][{column}], 4 * n, 64, 4, 4);"
+        text = f"void solution(int8_t A[64][64]) {{ {body} }}"
+        program = kernel.link(kernel.compile(kernel.parse(text), accelerator), tables)
+        result = run_program(tables.machine, program, {"A": np.zeros((64, 64), np.int8)}, SimulationOptions())
+        assert result.timing is not None
+        return int(result.timing.cycles)
+
+    assert loads(64) - loads(32) == 32 * each
+
+
 def test_channels_carry_their_blocks_side_by_side() -> None:
     one, four = (cycles("load(0, &A[0][0], 32);", CHANNELS=n) for n in (1, 4))
     assert one - four == 32 * 4 - (32 + 3), "32 rows of four beats, one by one, or a row a cycle"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.scheduling.choose import ranked
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
+from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
 from autocomp.workload import Workload, parse
 
 VTA = {"accelerator": "vta", "layout": {"B": "J/16 K/16 J%16 K%16"}}
@@ -194,6 +196,18 @@ def test_columns_that_lie_along_local_rows_may_be_fewer() -> None:
     shape = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True, "set": {"PARTITIONS": 16}}
     text = lowered(shape, (32, 96, 32), {"tile": {"j": 48}, "inner": ["k", "j", "i"], "width": {"left": 1, "right": 1}})
     assert text.count(", 48, 16") >= 1
+
+
+@pytest.mark.parametrize(("columns", "sizes"), [(48, {24, 32}), (32, {16, 64})])
+def test_tiles_of_two_thirds_are_tried_where_these_are_whole(columns: int, sizes: set[int]) -> None:
+    shape = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True, "set": {"PARTITIONS": 16}}
+    workload = gemm(shape, 32, 64, 32)
+    accelerator = isa.load("neuroncore", workload.overrides)
+    text = starting_kernel(workload, accelerator)
+    raised = raised_of(analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants))
+    schedule = replace(raised.schedule, tile={**raised.schedule.tile, "j": columns})
+    tried = {one.tile["j"] for one in neighbours(replace(raised, schedule=schedule))}
+    assert tried == {columns, *sizes}
 
 
 def test_tiles_of_one_line_may_be_shorter_and_then_more_fit() -> None:

@@ -230,13 +230,18 @@ def equal(extent: int, most: int) -> int:
     return ceil(extent / ceil(extent / most))
 
 
+def thirds(size: int) -> tuple[int, ...]:
+    """A third of a size, where that is whole."""
+    return () if size % 3 else (size // 3,)
+
+
 def _tiles(leaves: Tasks, computation: Contraction) -> Iterator[Mapping[str, int]]:
-    """Tiles of the sizes that they have, of more, and of less, one dimension or all at a time."""
+    """Tiles of the sizes that they have, of more, of a third, and of less, one dimension or all at a time."""
     choices: dict[str, list[int]] = {}
     for dim, known in leaves.sizes.items():
         extent = computation.extents[dim]
         most = min(extent, known.most)
-        sizes = {known.usual, most, *(known.usual >> n for n in range(1, _HALVINGS))}
+        sizes = {known.usual, most, *thirds(most), *(known.usual >> n for n in range(1, _HALVINGS))}
         if computation.pieced and dim == computation.row:
             alike = equal(extent, most)
             sizes |= {alike, *(size for size in (alike >> n for n in range(1, _HALVINGS)) if size)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, TURNS, arrival, equal
+from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, TURNS, arrival, equal, thirds
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -81,8 +81,8 @@ def _blocks(given: Raised) -> Iterator[Schedule]:
 
 
 def _tiles(given: Raised) -> Iterator[Schedule]:
-    """Whole tiles of half and of twice the size, as many as cover the same block; the last of them in halves. Of
-    others, equal rows in all or the most in all but the last: a short tile's moves wait as long as others' do."""
+    """Whole tiles of half, two thirds and twice the size, as many as cover the same block; the last of them in halves.
+    Of others, equal rows in all or the most in all but the last: a short tile's moves wait as long as others' do."""
     if not isinstance(given.leaves, Tasks):
         row, most = given.computation.row, given.leaves.largest(given.computation)
         for size in (equal(given.computation.extents[row], most[row]), most[row]):
@@ -92,7 +92,7 @@ def _tiles(given: Raised) -> Iterator[Schedule]:
     block = grid.block
     for dim, known in given.leaves.sizes.items():
         size = schedule.tile.get(dim, known.usual)
-        for other in (size // 2, size * 2):
+        for other in (size // 2, size * 2, *thirds(size * 2)):
             if 1 <= other <= min(known.most, given.computation.extents[dim]):
                 count = max(1, block[dim] * size // other)
                 yield replace(schedule, tile={**schedule.tile, dim: other}, block={**block, dim: count})
