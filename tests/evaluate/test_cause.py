@@ -30,11 +30,13 @@ def test_an_operand_that_another_one_overwrites() -> None:
 
 def test_commands_that_wait_for_each_other_as_one_tile_overwrites_another() -> None:
     """tpu_v1: six tiles of weights are read in front of the first product, and five have places."""
-    text = "operation: gemm\naccelerator: tpu_v1\nset: {DIM: 4, UB_KB: 96, ACC_KB: 64}\nscale: 0.5\ndims: {I: 4, J: 4, K: 24}\n"
-    workload = parse(text, Path("waiting.yaml"))
+    problem = "operation: gemm\ndims: {I: 4, J: 4, K: 24}\nscale: 0.5\n"
+    machine = "accelerator: tpu_v1\nset: {DIM: 4, UB_KB: 96, ACC_KB: 64}\n"
+    workload = parse(problem + machine, Path("waiting.yaml"))
     target = load_target(workload.target, workload.overrides, ())
     kernel = """void solution(int8_t A[4][24], int8_t B[24][4], int8_t C[4][4]) {
-      for (int k = 0; k < 6; k++) { read_host_memory(4 * k, &A[0][4 * k], 24, 4, 4); read_weights(&B[4 * k][0], 4, 4, 4); }
+      for (int k = 0; k < 6; k++) read_weights(&B[4 * k][0], 4, 4, 4);
+      for (int k = 0; k < 6; k++) read_host_memory(4 * k, &A[0][4 * k], 24, 4, 4);
       for (int k = 0; k < 6; k++) matrix_multiply(0, 4 * k, 4, k > 0, 1);
       activate(64, 0, 4, NONE, 0.5f); write_host_memory(&C[0][0], 64, 4, 4, 4); fence(); }"""
     verdict = target.evaluator(workload).evaluate(kernel)

@@ -206,7 +206,7 @@ def _asked(context: Context, question: Question) -> Asked:
 
 
 def _failure(context: Context, broken: str, verdict: Evaluation) -> str:
-    """What a search would tell a coder of a failed kernel."""
+    """A failed kernel in the words in which a search tells it to a coder."""
     from autocomp.targets.planning import cause_first
 
     stage = verdict.failure

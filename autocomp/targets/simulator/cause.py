@@ -1,4 +1,4 @@
-"""Why values are wrong, or commands wait for each other: by the check of accesses, and by the rows that are lost."""
+"""The cause of wrong values and of commands that wait for each other: the check of accesses, and rows that are lost."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ def overlap(accelerator: Accelerator) -> Iterator[str]:
         yield f"The units {', '.join(pooled)} work at the same time, {order}."
     if _section(accelerator, "hazards.tracked"):
         yield (
-            "The machine itself orders commands of different units that use the same local rows, as the program does: a "
-            "load that comes before a product writes its rows before the product reads them."
+            "The machine itself orders commands of different units that use the same local rows, as the program does: "
+            "a load that comes before a product writes its rows before the product reads them."
         )
     else:
         yield "The machine orders nothing between units: a kernel does that with semaphores or fences."
