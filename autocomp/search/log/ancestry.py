@@ -1,4 +1,4 @@
-"""How the events of a run's log refer to one another: each names candidates that came before it, so that no candidate
+"""References among the events of a run's log: each event names candidates that came before it, so that no candidate
 is its own ancestor."""
 
 from __future__ import annotations
