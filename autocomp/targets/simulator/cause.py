@@ -1,7 +1,9 @@
-"""The cause of wrong values and of commands that wait for each other: the check of accesses, and rows that are lost."""
+"""The cause of wrong values and of commands that wait for each other: the check of accesses, and data that is lost or
+missing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from autocomp.errors import CandidateFailure, KernelError
@@ -10,6 +12,7 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.profile import record
 from autocomp.targets.simulator.profile.overwritten import overwritten
+from autocomp.targets.simulator.profile.unread import unread
 from autocomp.workload.model import Workload
 
 VALUES = ("smoke", "adversarial", "determinism")  # stages whose messages tell of values alone
@@ -22,8 +25,22 @@ def cause(kernel: str, workload: Workload, accelerator: Accelerator, evaluation:
     failure = evaluation.failure
     if failure is None or failure.stage not in VALUES:
         return ""
-    verdict = SimulatorEvaluator(accelerator, workload).evaluate(kernel, PHASES, stages=(EXPLAINS,)).failure
-    reasons = [verdict.message] if verdict is not None else []
+    return "; ".join(_reasons(kernel, workload, accelerator, failure.message))
+
+
+def _reasons(kernel: str, workload: Workload, accelerator: Accelerator, message: str) -> Iterator[str]:
+    """First what was lost, which is most particular, and last what is missing, which may follow from the others."""
+    recording = None
     with suppress(CandidateFailure, KernelError):
-        reasons += [loss.words for loss in overwritten(record(kernel, workload, accelerator, stuck=True))[:SHOWN]]
-    return "; ".join(reasons)
+        recording = record(kernel, workload, accelerator, stuck=True)
+        yield from (loss.words for loss in overwritten(recording)[:SHOWN])
+    verdict = SimulatorEvaluator(accelerator, workload).evaluate(kernel, PHASES, stages=(EXPLAINS,)).failure
+    if verdict is not None and _statement(verdict.message) != _statement(message):
+        yield verdict.message
+    if recording is not None:
+        yield from (missing.words for missing in unread(recording))
+
+
+def _statement(message: str) -> str:
+    """The message without the inputs that showed it."""
+    return message.partition(" (input set")[0]
