@@ -14,7 +14,7 @@ from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.guide import timing_page
 from autocomp.targets.simulator.guide.measured import measured
-from autocomp.targets.simulator.guide.page import examples
+from autocomp.targets.simulator.guide.page import examples, limits
 from autocomp.targets.simulator.guide.requests import beats, requests
 from autocomp.targets.simulator.stalls import STALLS
 from autocomp.targets.simulator.target import SimulatorTarget
@@ -131,6 +131,13 @@ def test_wide_moves_are_advised_where_operands_say_how_much_moves() -> None:
     """amx: a tile's rows and bytes are configured, and all of it moves."""
     assert "Wide moves" in timing_page(isa.load("gemmini", {}, ()))
     assert "Wide moves" not in timing_page(isa.load("amx", {}, ()))
+
+
+def test_what_limits_a_kernel_counts_requests_that_wait_for_memory() -> None:
+    """array100: a bus of 100 bytes, and 16 requests of 64 bytes under way for 90 cycles."""
+    told = " ".join(limits(isa.load("array100", {}, [Path(__file__).parent / "strangers"])))
+    assert "bytes of inputs / 11.38" in told
+    assert "for each byte moved in: 878.9 at least" in told
 
 
 def test_an_example_is_not_shown_for_a_machine_of_other_sizes() -> None:

@@ -216,6 +216,13 @@ def _ways(accelerator: Accelerator) -> tuple[_Way, _Way]:
     return way("load"), way("store")
 
 
+def bus_rates(accelerator: Accelerator) -> tuple[float, float]:
+    """Bytes a cycle that come in and that go out at most, by whole requests of which each waits for memory; 0 where the
+    machine's description says nothing of it."""
+    fill, drain = _ways(accelerator)
+    return fill.slowest, drain.slowest
+
+
 @dataclass(frozen=True)
 class _Answers:
     """Ways back from memory, one a channel. In a cycle a beat of data comes, or the acknowledgement of a store.

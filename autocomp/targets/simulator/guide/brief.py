@@ -87,7 +87,8 @@ def _instructions(accelerator: Accelerator, only: Collection[str], called: Colle
     others = [name for forms in told.values() for name in forms.others]
     left = [i.name for i in accelerator.instructions if i not in chosen and not i.sent]
     if left:
-        yield from ("", f"Left out are {len(left)} instructions that this kernel does not need, such as `{left[-1]}`.")
+        count = "is an instruction" if len(left) == 1 else f"are {len(left)} instructions"
+        yield from ("", f"Left out {count} that this kernel does not need, such as `{left[-1]}`.")
     if others:
         yield from ("", f"The vendor's other names for these calls are known too, as is `{others[-1]}`.")
 

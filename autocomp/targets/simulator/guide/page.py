@@ -8,8 +8,9 @@ from pathlib import Path
 
 from autocomp.data import decode, read_regular
 from autocomp.errors import ConfigError
+from autocomp.targets.simulator.evaluate.bounds import bus_rates
 from autocomp.targets.simulator.guide.measured import Measured, measured
-from autocomp.targets.simulator.guide.memories import bus_width, memory_times
+from autocomp.targets.simulator.guide.memories import memory_times
 from autocomp.targets.simulator.isa.algebra import ONE
 from autocomp.targets.simulator.isa.derived.contractions import contraction_tile, peak
 from autocomp.targets.simulator.isa.derived.roles import has_sized_moves, instruction_roles
@@ -288,16 +289,17 @@ def _figures(figures: Measured, known: Mapping[str, float]) -> str:
 
 def limits(accelerator: Accelerator) -> Iterator[str]:
     """The limits that no kernel can beat."""
-    rate, bus = peak(accelerator), bus_width(accelerator)
-    if rate or bus:
+    rate = peak(accelerator)
+    into, out = bus_rates(accelerator)
+    if rate or into:
         yield "No kernel takes fewer cycles than the larger of:"
     if rate:
         host = ", besides what the host computes" if _section(accelerator, "host.code") else ""
         yield f"- multiply-accumulates / {rate}, the most that the machine does in a cycle{host};"
-    if bus:
-        yield f"- bytes of inputs / {bus} and bytes of outputs / {bus}, each moved once."
-    if rate and bus:
-        yield f"\nMultiply-accumulates for each byte moved in: {rate / bus:.4g} at least, or the bus is the limit."
+    if into and out:
+        yield f"- bytes of inputs / {into:.4g} and bytes of outputs / {out:.4g}, each moved once."
+    if rate and into:
+        yield f"\nMultiply-accumulates for each byte moved in: {rate / into:.4g} at least, or the bus is the limit."
     tile = contraction_tile(accelerator)
     if tile is not None:
         yield f"One contraction does {tile[0]} x {tile[1]} x {tile[2]} at most; smaller ones may cost as much."
