@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 from autocomp.schedules.reuse import precedents_for
 from autocomp.search.session import starting_kernel
-from autocomp.serving import known
+from autocomp.serving import known, turned
 from autocomp.targets.evaluation import SCREEN
 from autocomp.targets.protocol import Target
 from autocomp.targets.rewriting import replay
 from autocomp.workload import Workload
 
 NAIVE = "naive"
+TURNED = "as the schedule with the other activation"
 PRECEDENTS = 3  # schedules whose plans are tried, nearest first
 
 Choose = Callable[[Workload, Target], tuple[str, str]]
@@ -29,12 +30,15 @@ def known_kernel(workload: Workload, target: Target) -> tuple[str, str]:
 
 
 def adapted_kernel(workload: Workload, target: Target) -> tuple[str, str]:
-    """As `known_kernel`, but before the naive kernel the fastest of what the plans of the nearest schedule make of it
-    here, where that is right and faster; else of the next nearest, up to `PRECEDENTS`. Corrupt schedules are warned
-    of."""
+    """As `known_kernel`, but before the naive kernel the schedule of the other activation, where an operand turns it.
+    Else the fastest of what the plans of the nearest schedule make of the naive kernel, where that is right and faster;
+    else of the next nearest, up to `PRECEDENTS`. Corrupt schedules are warned of."""
     start, source = known_kernel(workload, target)
     if source != NAIVE:
         return start, source
+    other = turned(workload, target)
+    if other is not None:
+        return other.kernel, TURNED
     evaluator, rank = target.evaluator(workload), target.objective.rank
     naive = evaluator.evaluate(start, SCREEN).value
     for near in precedents_for(workload, target, PRECEDENTS, _warn):

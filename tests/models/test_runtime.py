@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from autocomp.data import data_dir
 from autocomp.errors import ConfigError
 from autocomp.models import Operation, import_model
-from autocomp.models.kernels import adapted_kernel, known_kernel
+from autocomp.models.kernels import TURNED, adapted_kernel, known_kernel
 from autocomp.models.quantise import quantise, read_samples
 from autocomp.models.runtime import PartitionedModel, session
 from autocomp.schedules.measured import machine_of
@@ -190,6 +190,19 @@ def test_without_one_the_plans_of_the_nearest_schedule_are_tried(monkeypatch: py
     assert adapted.value is not None
     assert naive.value is not None
     assert adapted.value < naive.value
+
+
+def test_the_schedule_of_the_other_activation_is_tried_before_these(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOCOMP_SCHEDULES", str(tmp_path / "schedules"))
+    product = Operation("gemm", (("I", 16), ("J", 16), ("K", 16)), (("activation", "relu"),)).text("gemmini")
+    kept = record(parse(product, Path("gemm.yaml")))
+    Store(tmp_path / "schedules").put(kept)
+    plain = parse(product.replace("relu", "none"), Path("gemm.yaml"))
+    text, source = adapted_kernel(plain, MACHINE)
+    assert (source, text.count("RELU")) == (TURNED, 0)
+    assert kept.kernel.count("RELU") == 1
 
 
 def record(workload: Workload) -> ScheduleRecord:
