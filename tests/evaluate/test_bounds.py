@@ -74,13 +74,14 @@ def test_sums_need_as_many_products_as_their_depth_takes(name: str, depth: int, 
 
 
 def test_acknowledgements_of_stores_come_between_the_data_of_loads() -> None:
-    """Two tensors come in by 64 bytes a cycle; one goes out in 256 requests. 64 of these may be under way when the last
-    data come, and those that leave before the first result of these data are acknowledged later too."""
+    """Two tensors come in by 64 bytes a cycle; one goes out in 1,024 requests, as commands store rows of 64 bytes. 64
+    of these may be under way when the last data come, and those that leave before the first result of these data are
+    acknowledged later too."""
     small = isa.load("tpu_v1", {"DIM": 64, "UB_KB": 256, "ACC_KB": 256, "BUS": 64})
     workload = parse("operation: gemm\naccelerator: tpu_v1\ndims: {I: 256, J: 256, K: 256}\n", Path("even.yaml"))
     least, links = bound(workload, small), chain(small)
-    later = 64 + (links.product + links.ends - 2 * 70) * 64 / 256
-    memory = math.ceil(2 * 256 * 256 / 64 + 256 - later) + links.product
+    later = 64 + (links.product + links.ends - 2 * 70)
+    memory = math.ceil(2 * 256 * 256 / 64 + 1024 - later) + links.product
     assert least.parts == {"compute": 4096 + links.entered + links.result, "memory": memory - 1, "ends": links.ends}
     measured = SimulatorEvaluator(small, workload).evaluate(starting_kernel(workload, small))
     assert measured.value is not None
@@ -89,15 +90,15 @@ def test_acknowledgements_of_stores_come_between_the_data_of_loads() -> None:
 
 @pytest.mark.parametrize("channels", [1, 2])
 def test_each_channel_has_a_way_back_for_data_and_acknowledgements(channels: int) -> None:
-    """16,384 bytes come in by 8 a cycle. Of 128 acknowledgements, some may come after them: in the time of the ends but
-    for the 12 cycles before the first data. Nothing is multiplied."""
+    """16,384 bytes come in by 8 a cycle. Of 512 acknowledgements, one for each row of 16 bytes, some may come after
+    them: in the time of the ends but for the 12 cycles before the first data. Nothing is multiplied."""
     workload = workloads.load(data_dir("workloads") / "tiny_add.yaml")
     text = (data_dir("isa") / "tiny.isa").read_text()
     machine = isa.parse(text.replace("latency: MEM_LATENCY;", f"latency: MEM_LATENCY; channels: {channels};"))
     ends = chain(machine).ends
     assert bound(workload, machine).parts == {
         "compute": 0,
-        "memory": math.ceil((2048 + 128) / channels) - (ends - 12) - 1,
+        "memory": math.ceil((2048 + 512) / channels) - (ends - 12) - 1,
         "ends": ends,
     }
 

@@ -363,3 +363,24 @@ def test_a_load_brings_as_many_tiles_as_fill_a_request_and_is_seen_again(
         found = kernel.print_kernel(changed)
         assert expected in found
         cycles(workload, accelerator, found)
+
+
+def test_a_load_that_counts_blocks_of_columns_brings_several_tiles() -> None:
+    text = (Path(__file__).parent / "buffered.isa").read_text()
+    for old, new in (
+        ("columns: int 1..128", "blocks: int 1..4"),
+        ("c < columns: l1[dst.row + c / 32 * rows + r][c % 32]", "b < blocks, c < 32: l1[dst.row + b * rows + r][c]"),
+        ("src.i8[r * stride + c]; }", "src.i8[r * stride + 32 * b + c]; }"),
+        ("$rows, $depth);", "$rows, 1);"),
+        ("$B, 32, 16, 32);", "$B, 32, 16, 1);"),
+    ):
+        assert old in text
+        text = text.replace(old, new, 1)
+    accelerator, workload = isa.parse(text), gemm(BUFFERED, 64, 64, 128)
+    facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
+    decisions = {"block": {"j": 2, "k": 4}, "ahead": ["left", "right"]}
+    changed = applied(transformation("schedule"), facts, decisions).given
+    assert raised_of(analyse(changed, accelerator, workload.constants)).given
+    found = kernel.print_kernel(changed)
+    assert "&A[0][k * 32], 128, 64, 4 - k)" in found
+    cycles(workload, accelerator, found)

@@ -14,6 +14,7 @@ from autocomp.targets.simulator.isa.derived.analysis import Kind
 from autocomp.targets.simulator.isa.derived.contractions import contractions, peak
 from autocomp.targets.simulator.isa.derived.depths import least_cycles, steps_of_sums
 from autocomp.targets.simulator.isa.derived.passes import passes
+from autocomp.targets.simulator.isa.derived.ranges import ranges_of
 from autocomp.targets.simulator.isa.derived.regions import derive
 from autocomp.targets.simulator.isa.derived.roles import call_roles
 from autocomp.targets.simulator.isa.main_memory import channel_width, channels, fresh_width, shortest_latency
@@ -39,11 +40,11 @@ def bound(workload: Workload, accelerator: Accelerator) -> Bound:
     Compute: multiply-accumulates / peak, and the latency of the last one; in an array, at least the rows that have to
     pass it (`_rows`), in another unit commands that are deep enough for all sums (`depths.py`). Memory: every input
     that a result depends on crosses the bus at least once and every output once; the two directions overlap, so the
-    larger counts, but acknowledgements of stores come between data (`_answers`). Requests are of whole beats, and a
-    unit has a limited number of them under way (`_ways`). The last operands are multiplied after that. Of tensors that
-    are both, nobody knows which elements are. A host that may compute does a part of either beside the machine. Ends:
-    the first load has to complete before anything is computed, and the last store begins after the last result
-    (`chain`).
+    larger counts, but acknowledgements of stores come between data (`_answers`). Requests are of whole beats and for
+    one row of a command, and a unit has a limited number of them under way (`_ways`). The last operands are multiplied
+    after that. Of tensors that are both, nobody knows which elements are. A host that may compute does a part of either
+    beside the machine. Ends: the first load has to complete before anything is computed, and the last store begins
+    after the last result (`chain`).
 
     It holds for every kernel, because it uses nothing that a kernel decides: neither the order of loops, nor the
     operand that stays in an array, nor where data lie in local memory. So it does not count how requests cut the rows
@@ -196,22 +197,19 @@ def _ways(accelerator: Accelerator) -> tuple[_Way, _Way]:
     memory's latency at least, and a unit has at most `requests` of them under way. Several memories and channels carry
     as much as all of them together, and what comes in once, a cache cannot hold yet.
     """
-    units = {unit.name: unit.settings for unit in accelerator.units}
     latency = shortest_latency(accelerator)
 
     def way(role: Kind) -> _Way:
         rate = fresh_width if role == "load" else channel_width
         reached = _reached(accelerator, write=role == "store")
         buses = [(width, channels(memory)) for memory in reached if (width := rate(memory))]
-        moving = [units.get(unit or "", {}) for unit in _moving(accelerator, role)]
-        if not buses or not moving or any(unit.get("kind") not in MOVES for unit in moving):
+        moving = _movers(accelerator, role)
+        if not buses or not moving or any(unit.settings.get("kind") not in MOVES for unit in moving):
             return _Way(float(sum(width * each for width, each in buses)))
-        sizes = {size for unit in moving for size in _requests(unit)}
-        beats = sum(each * max(size / -(-size // width) for size in sizes) for width, each in buses)
-        if not latency or any(unit.get("instant") for unit in moving):
+        beats = sum(each * max(unit.beat(width) for unit in moving) for width, each in buses)
+        if not latency or any(unit.settings.get("instant") for unit in moving):
             return _Way(beats)
-        flying = sum(unit_number(unit, "requests") * max(_requests(unit)) for unit in moving) / latency
-        return _Way(beats, flying, latency)
+        return _Way(beats, sum(unit.under_way for unit in moving) / latency, latency)
 
     return way("load"), way("store")
 
@@ -230,24 +228,22 @@ class _Answers:
 
     ways: int
     beat: float
-    request: int
-    open: int
+    request: float
+    open: float
 
 
 @remembered
 def _acknowledged(accelerator: Accelerator) -> _Answers | None:
     """The ways back that data and acknowledgements share; None for units that move data in other ways."""
-    units = {unit.name: unit.settings for unit in accelerator.units}
-    loading = [units.get(unit or "", {}) for unit in _moving(accelerator, "load")]
-    storing = [units.get(unit or "", {}) for unit in _moving(accelerator, "store")]
-    plain = all(unit.get("kind") in TRANSFERS and not unit.get("instant") for unit in (*loading, *storing))
+    loading, storing = (_movers(accelerator, role) for role in ("load", "store"))
+    settings = [unit.settings for unit in (*loading, *storing)]
+    plain = all(unit.get("kind") in TRANSFERS and not unit.get("instant") for unit in settings)
     width = channel_width(accelerator.dram)
     if not plain or not loading or not storing or not width or len(accelerator.drams) > 1:
         return None
-    beat = max(size / -(-size // width) for unit in loading for size in _requests(unit))
-    sizes = [unit_number(unit, "request_max") for unit in storing]
-    under_way = sum(unit_number(unit, "requests") * size for unit, size in zip(storing, sizes, strict=True))
-    return _Answers(channels(accelerator.dram), beat, max(sizes), under_way)
+    beat = max(unit.beat(width) for unit in loading)
+    under_way = sum(unit.under_way for unit in storing)
+    return _Answers(channels(accelerator.dram), beat, max(unit.wanted for unit in storing), under_way)
 
 
 def _answers(accelerator: Accelerator, into: float, out: float, after: int) -> int:
@@ -273,12 +269,56 @@ def _reached(accelerator: Accelerator, *, write: bool) -> tuple[Memory, ...]:
     return tuple(memory for memory in accelerator.drams if memory.name in names)
 
 
-def _requests(unit: Settings) -> Iterator[int]:
-    """Bytes that a request of a unit may have."""
-    least, most = unit_number(unit, "request_min"), unit_number(unit, "request_max")
-    while least <= most:
-        yield least
-        least *= 2
+@dataclass(frozen=True)
+class _Mover:
+    """A unit that moves data. Each of its requests is for bytes of one `row`: the most that follow one another in DRAM
+    for one of its commands, infinite where that is not known."""
+
+    settings: Settings
+    row: float
+
+    def beat(self, width: int) -> float:
+        """The most bytes that are wanted of a beat of a bus."""
+        return max(min(size, self.row) / -(-size // width) for size in self._requests())
+
+    @property
+    def wanted(self) -> float:
+        """The most bytes that are wanted of a request."""
+        return min(unit_number(self.settings, "request_max"), self.row)
+
+    @property
+    def under_way(self) -> float:
+        """The most bytes that are wanted of all requests that may be under way."""
+        return unit_number(self.settings, "requests") * self.wanted
+
+    def _requests(self) -> Iterator[int]:
+        """Bytes that a request may have."""
+        least, most = unit_number(self.settings, "request_min"), unit_number(self.settings, "request_max")
+        while least <= most:
+            yield least
+            least *= 2
+
+
+def _movers(accelerator: Accelerator, role: Kind) -> list[_Mover]:
+    """The units that load, or store."""
+    settings = {unit.name: unit.settings for unit in accelerator.units}
+    forms = (accelerator.instruction(form.instruction) for form in call_roles(accelerator, role))
+    names = {instruction.unit or "" for instruction in forms if instruction}
+    return [_mover(accelerator, name, settings.get(name, {}), role) for name in sorted(names)]
+
+
+def _mover(accelerator: Accelerator, name: str, settings: Settings, role: Kind) -> _Mover:
+    """Units of other kinds may join rows; of a line that a request has brought to a cache, others come at once."""
+    if settings.get("kind") not in TRANSFERS or any(memory.settings.get("cache_lines") for memory in accelerator.drams):
+        return _Mover(settings, math.inf)
+    rows = [
+        ranges_of(accelerator, instruction).of(region.bytes).high
+        for instruction in accelerator.instructions
+        if instruction.unit == name
+        for region in derive(accelerator, instruction)
+        if region.bytes is not None and region.write == (role == "store")
+    ]
+    return _Mover(settings, max(rows, default=math.inf))
 
 
 @dataclass(frozen=True)
@@ -319,12 +359,6 @@ def _sums(workload: Workload) -> Mapping[int, int]:
     if workload.operation == "gemm":
         return {workload.dims["K"]: workload.dims["I"] * workload.dims["J"]}
     return convolution(workload.dims, workload.options).sums if workload.operation == "conv2d" else {}
-
-
-def _moving(accelerator: Accelerator, role: Kind) -> frozenset[str | None]:
-    """The units that load, or store."""
-    instructions = (accelerator.instruction(form.instruction) for form in call_roles(accelerator, role))
-    return frozenset(instruction.unit for instruction in instructions if instruction)
 
 
 def beyond(workload: Workload, accelerator: Accelerator, cycles: int) -> str | None:

@@ -1,7 +1,8 @@
 """Loads of several whole tiles at once.
 
-A move of many columns may lay them out in blocks. Where a block has the rows of a tile, and a tile is one block, tiles
-that lie side by side in DRAM come one after the other. That takes fewer commands and longer requests.
+A move of many columns may lay them out in blocks, which it counts or whose columns it counts. Where a block has the
+rows of a tile, and a tile is one block, tiles that lie side by side in DRAM come one after the other. That takes fewer
+commands and longer requests.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autocomp.targets.simulator.isa.algebra import names_in
+from autocomp.targets.simulator.isa.derived.meaning import Stride, Transfer
 from autocomp.targets.simulator.isa.timing import unit_number
 from autocomp.targets.simulator.transforms.analysis.requests import unit_settings
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
-from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, move_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, extent, move_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Command,
@@ -35,7 +37,8 @@ def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]
         if operand == "left" and computation.pieced:
             tasks = _in_lines(computation, tasks)
         else:
-            tasks = _stacked(computation, _blocked(computation, tasks, operand), operand)
+            for widened in (_blocked, _counted, _stacked):
+                tasks = widened(computation, tasks, operand)
     return _by_pixel(computation, tasks)
 
 
@@ -68,6 +71,35 @@ def _blocked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // move.columns
     wide = Wide(dim, most, max(1, request // move.element), whole="" if room.sized is None else room.sized[0])
     return _widened(tasks, operand, name, wide, move.width, dense=True)
+
+
+def _counted(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
+    """The same where an operand of the load counts blocks of columns, of which a tile is one."""
+    load, room, source = tasks.loads[operand], tasks.rooms[operand], computation.operands[operand]
+    transfer = _transfer(load)
+    if transfer is None or load.piece is None or _taken(tasks, operand):
+        return tasks
+    local, dram = transfer.target.steps, transfer.moved[0].source.steps
+    for axis in local.keys() & dram.keys():
+        try:
+            single = extent(load.given, transfer, axis) == 1
+            rows, bytes_apart = (load.given.number(steps[axis].rows) for steps in (local, dram))
+        except NotApplicable:
+            continue
+        names = {name for bound in transfer.bounds[axis] for name in names_in(bound) if load.operands.get(name) == 1}
+        along = [dim for dim in source.dims if source.along(dim) == bytes_apart]
+        grows = room.sized is None or _grows(load, local[axis])
+        if not (single and grows) or rows != room.rows or len(names) != 1 or len(along) != 1 or along[0] in tasks.sizes:
+            continue
+        ((name,), (dim,)) = names, along
+        if {short_along(value) for value in load.operands.values()} - {"", dim}:
+            continue
+        dense = bytes_apart == load.piece.bytes
+        request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // bytes_apart
+        whole = "" if room.sized is None else room.sized[0]
+        wide = Wide(dim, _most(load, name, 1), max(1, request if dense else _ROWS // rows), whole)
+        return _widened(tasks, operand, name, wide, 1, dense=dense)
+    return tasks
 
 
 def _stacked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
@@ -125,11 +157,8 @@ def _widened(tasks: Tasks, operand: str, name: str, wide: Wide, each: int, *, de
 
 def _move(load: Command) -> Move | None:
     """The load as a move of rows; None for any other."""
-    transfers = load.given.transfers
-    if len(transfers) != 1 or load.parts is not None:
-        return None
-    (transfer,) = transfers
-    if transfer.target.pointer or len(transfer.moved) != 1 or not transfer.moved[0].source.pointer:
+    transfer = _transfer(load)
+    if transfer is None:
         return None
     try:
         return move_of(load.given, transfer, transfer.target, transfer.moved[0].source)
@@ -137,16 +166,31 @@ def _move(load: Command) -> Move | None:
         return None
 
 
+def _transfer(load: Command) -> Transfer | None:
+    """The one transfer of a load from a tensor; None where there are others."""
+    transfers = load.given.transfers
+    if len(transfers) != 1 or load.parts is not None:
+        return None
+    (transfer,) = transfers
+    loads = not transfer.target.pointer and len(transfer.moved) == 1 and transfer.moved[0].source.pointer
+    return transfer if loads else None
+
+
 def _counting(load: Command, move: Move, grows: bool) -> frozenset[str]:
     """The operands that say how many columns there are. None where the blocks of tiles that grow would not."""
     step = move.local.steps[move.column_axis]
     if load.given.number(step.rows) != move.rows:
         return frozenset()
-    if grows and not any(isinstance(load.operands.get(name), Extent) for name in names_in(step.rows)):
+    if grows and not _grows(load, step):
         return frozenset()
     bounds = load.given.transfers[0].bounds[move.column_axis]
     named = frozenset(name for bound in bounds for name in names_in(bound))
     return named & {name for name, value in load.operands.items() if _usual(value) == move.columns}
+
+
+def _grows(load: Command, step: Stride) -> bool:
+    """True if the rows from one block to the next grow with a tile."""
+    return any(isinstance(load.operands.get(name), Extent) for name in names_in(step.rows))
 
 
 def _usual(value: Value) -> Value:
