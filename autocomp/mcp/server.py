@@ -50,8 +50,8 @@ def make_server(session: Session) -> MCPServer[Any]:
 
 
 def _strict(method: Callable[..., Any]) -> Tool:
-    """The tool of a method, which refuses unknown arguments. The SDK ignores them: a kernel given to `submit` in place
-    of its number would end the session with another one."""
+    """The tool of a method, which refuses unknown arguments. The SDK ignores them: a kernel given to `submit` under
+    another name would end the session with the best one."""
     from mcp.server.mcpserver.tools import Tool
 
     tool = Tool.from_function(method)

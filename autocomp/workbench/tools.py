@@ -82,10 +82,10 @@ class Tools:
             "evaluations_left": self._session.left,
         }
 
-    def submit(self, number: int | None = None) -> dict[str, Any]:
+    def submit(self, kernel: int | None = None) -> dict[str, Any]:
         """End the session with a kernel by its number, by default the best: it is validated in full and kept as a
         schedule."""
-        submitted = self._session.submit(number)
+        submitted = self._session.submit(kernel)
         return {
             **self._verdict(submitted.best),
             "file": str(submitted.kernel),
@@ -114,9 +114,9 @@ class Tools:
             "ended": self._session.ended,
         }
 
-    def read_kernel(self, number: int) -> str:
+    def read_kernel(self, kernel: int) -> str:
         """The text of a kernel of the session by its number; 0 is the starting kernel. Free."""
-        return self._session.kernel(self._session.candidate(number))
+        return self._session.kernel(self._session.candidate(kernel))
 
     # --- understanding -------------------------------------------------------------------------------------------
 

@@ -74,7 +74,7 @@ async def optimise(client: Client) -> dict[str, Any]:
     """The work of a coding agent: read, look, apply what promises most, judge, submit."""
     tools = {tool.name for tool in (await client.list_tools()).tools}
     assert {"check", "evaluate", "profile", "explain", "diff", "transformations", "transform", "submit"} <= tools
-    naive = await document(client, "read_kernel", number=0)
+    naive = await document(client, "read_kernel", kernel=0)
     ready = (await document(client, "transformations", kernel=naive))["transformations"]
     assert all({"name", "parameters", "why"} < move.keys() for move in ready)
     assert all(("value" in move) != ("estimated_saving" in move) for move in ready)
@@ -167,8 +167,9 @@ def test_questions_about_a_kernel_are_free_and_in_words(session: Session) -> Non
         ("explain", {"kernel": "0", "line": 1}, "line 1 issues no commands"),
         ("transform", {"kernel": "0", "name": "magic", "parameters": {}}, "magic"),
         ("transform", {"kernel": "0", "name": "load_once", "parameters": {"tensor": "A"}}, "known: tensors"),
-        ("submit", {"number": 9}, "no kernel has the number 9"),
-        ("submit", {"kernel": "void solution() {}"}, "Extra inputs are not permitted"),
+        ("submit", {"kernel": 9}, "no kernel has the number 9"),
+        ("submit", {"kernel": "void solution() {}"}, "should be a valid integer"),
+        ("submit", {"number": 0}, "Extra inputs are not permitted"),
     ],
 )
 def test_mistakes_come_back_as_messages(session: Session, name: str, arguments: dict[str, Any], expected: str) -> None:

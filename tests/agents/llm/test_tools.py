@@ -122,7 +122,7 @@ def test_a_wrong_kernel_costs_an_evaluation_and_is_explained(command: Run, serve
     def respond(request: Request) -> Reply:
         said = answers(request)
         if not said:
-            return calling(("read_kernel", {"number": 0}))
+            return calling(("read_kernel", {"kernel": 0}))
         if len(said) == 1:
             wrong = said[0].replace("store_tile(", "0; // store_tile(")
             return calling(("evaluate", {"kernel": wrong, "idea": "store nothing"}))
@@ -144,7 +144,7 @@ def test_endless_calling_ends_with_the_turns(command: Run, server: ScriptedServe
 
 
 def test_a_turn_makes_a_bounded_number_of_calls(command: Run, server: ScriptedServer) -> None:
-    server.script(calling(*[("read_kernel", {"number": 0})] * 40), calling(("submit", {})))
+    server.script(calling(*[("read_kernel", {"kernel": 0})] * 40), calling(("submit", {})))
     play(command, server)
     said = answers(server.requests[1])
     assert len(said) == 40
