@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 
 from autocomp.errors import ConfigError
 from autocomp.targets.registry import load_target
+from autocomp.targets.simulator import remedy
 from autocomp.targets.simulator.kernel.syntax.parser import parse as parse_kernel
 from autocomp.targets.simulator.start.idioms import fill
 from autocomp.targets.simulator.start.requirements import rows_lie_apart, takes_null
@@ -20,6 +22,7 @@ DIMS = {"N": 1, "H": 8, "W": 8, "C": 16, "K": 16, "R": 3, "S": 3}
 RAGGED = {"N": 2, "H": 9, "W": 7, "C": 20, "K": 18, "R": 3, "S": 2}
 BLOCKED = {"layout": {"weights": "R S K/16 C/16 K%16 C%16"}}
 INTERLEAVED = {"layout": {"weights": "R S C/4 K C%4"}, "result": "int32"}
+CUBE = str(Path(__file__).parent.parent / "transforms" / "cube.isa")
 FLAGGED = str(Path(__file__).parent.parent / "transforms" / "flagged.isa")  # products read whole tiles
 PLANES = {"layout": {"inp": "N C H W"}, "dtype": "bfloat16"}
 
@@ -93,6 +96,17 @@ def test_a_wrong_start_says_what_to_write(found: Workload, words: str) -> None:
     target = load_target(found.target, {})
     assert not target.evaluator(found).evaluate(target.starting_kernel(found)).correct
     assert words in str(target.remedy(found))
+
+
+def test_no_more_depth_is_told_than_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tile is 32 deep, and products would take 16."""
+
+    def small(document: Mapping[str, Any], accelerator: object) -> Workload | None:
+        return None if document["dims"]["K"] % 16 else workload(CUBE, "gemm", dims=document["dims"])
+
+    monkeypatch.setattr(remedy, "_small", small)
+    found = workload(CUBE, "gemm", dims={"I": 16, "J": 16, "K": 40})
+    assert "pad the tensors with zeros to `K: 48`" in str(load_target(found.target, {}).remedy(found))
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,9 @@ def test_a_start_shifts_where_idioms_take_no_factor(tmp_path: Path) -> None:
     assert target.evaluator(asked).evaluate(kernel).correct
 
     other = parse(machine + "scale: 0.015625\n", tmp_path / "w.yaml")
-    assert str(target.remedy(other)) == "'cube' shifts results: write `rounding: half_up`"
+    away = parse(machine + "scale: 0.015625\nrounding: half_away\n", tmp_path / "w.yaml")
+    for wrong in (other, away):
+        assert str(target.remedy(wrong)) == "'cube' shifts results: write `rounding: half_up`"
     scaled = parse(machine + "scale: 0.3\n", tmp_path / "w.yaml")
     with pytest.raises(ConfigError, match="a shift, the hole 'shift'"):
         target.starting_kernel(scaled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,7 +19,7 @@ from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.workload.convolution import convolution
 from autocomp.workload.load import parse
 from autocomp.workload.model import Workload
-from autocomp.workload.shifting import Rounding
+from autocomp.workload.shifting import Rounding, shift_of
 
 STAGES = ("check", "smoke", "discipline")
 SHIFTED = (*STAGES, "adversarial")  # ties are rare among random sums
@@ -71,15 +71,30 @@ def _right(workload: Workload, accelerator: Accelerator, as_stated: bool = False
         for rounding in _roundings(workload, accelerator):
             small = _small(_changed(workload, tile, sizes, layout, rounding), accelerator)
             if small is not None:
-                return _Form(sizes, layout, rounding, small)
+                return _shallow(workload, accelerator, tile, _Form(sizes, layout, rounding, small))
     return None
 
 
+def _shallow(workload: Workload, accelerator: Accelerator, tile: Mapping[str, int], found: _Form) -> _Form:
+    """The same with the least depth that will do: deep tiles are often made of steps of a few elements."""
+    *_, depth = tile
+    by = 2 * INTERLEAVED[-1]
+    while depth in found.sizes and by < tile[depth]:
+        least = _whole(workload, depth, by)
+        sizes = {**found.sizes, depth: least}
+        small = _small(_changed(workload, tile, sizes, found.layout, found.rounding), accelerator)
+        if small is not None and least < found.sizes[depth]:
+            needed = {name: size for name, size in sizes.items() if size != workload.dims[name]}
+            return replace(found, sizes=needed, small=small)
+        by *= 2
+    return found
+
+
 def _roundings(workload: Workload, accelerator: Accelerator) -> Sequence[str | None]:
-    """The workload's own rounding, and where it states none and the machine shifts results, those of shifts."""
+    """The workload's own rounding, and where the machine shifts results, the others of shifts."""
     stated = workload.options.get("rounding")
-    shifts = stated is None and workload.options["scale"] != 1 and shifts_alone(accelerator)
-    return (stated, *get_args(Rounding)) if shifts else (stated,)
+    shifts = shift_of(workload.options["scale"]) and shifts_alone(accelerator)
+    return (stated, *(other for other in get_args(Rounding) if other != stated)) if shifts else (stated,)
 
 
 def _sizes(workload: Workload, tile: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
