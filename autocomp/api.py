@@ -178,7 +178,7 @@ def search(
     agents: Agents | None = None,
     menus: Sequence[str] = (),
     reuse: int = 0,
-    run: Path | None = None,
+    run: Path | str | None = None,
     means: Means | None = None,
     listener: Listener | None = None,
 ) -> Result:
@@ -198,7 +198,7 @@ def search(
     experience = experience_for(asked, machine, _ignore) if reuse else ()
     request = Request(asked, machine, menu, agents or Agents(), options or Options(), strategy, precedents, experience)
     now = datetime.now().astimezone()
-    folder = create(run or new_run_path(RUNS, asked.name, now), request, now)
+    folder = create(Path(run) if run else new_run_path(RUNS, asked.name, now), request, now)
     return _finished(folder, run_request(request, folder, means or Means(), listener))
 
 

@@ -18,7 +18,7 @@ WORKLOAD = "tiny_gemm"
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> autocomp.Result:
-    return autocomp.search(WORKLOAD, options=SMALL, run=tmp_path_factory.mktemp("api") / "run")
+    return autocomp.search(WORKLOAD, options=SMALL, run=str(tmp_path_factory.mktemp("api") / "run"))
 
 
 def test_a_search_improves_the_starting_kernel_and_says_how(result: autocomp.Result) -> None:
