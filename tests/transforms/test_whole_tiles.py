@@ -20,6 +20,7 @@ from autocomp.targets.simulator.transforms.scheduling.choose import ranked
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
+from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 from autocomp.workload import Workload, parse
 
 VTA = {"accelerator": "vta", "layout": {"B": "J/16 K/16 J%16 K%16"}}
@@ -196,6 +197,17 @@ def test_columns_that_lie_along_local_rows_may_be_fewer() -> None:
     shape = {"accelerator": "neuroncore", "dtype": "bfloat16", "transpose_a": True, "set": {"PARTITIONS": 16}}
     text = lowered(shape, (32, 96, 32), {"tile": {"j": 48}, "inner": ["k", "j", "i"], "width": {"left": 1, "right": 1}})
     assert text.count(", 48, 16") >= 1
+
+
+def test_products_that_leave_half_the_array_empty_count_twice_where_energy_does() -> None:
+    workload = gemm(TPU, 64, 32, 32)
+    accelerator = isa.load("tpu_v1", workload.overrides)
+    text = starting_kernel(workload, accelerator)
+    raised = raised_of(analyse(kernel.parse(text, "kernel.c"), accelerator, workload.constants))
+    model = replace(raised.model, weight=10.0)
+    grids = [Grid(raised.computation, replace(raised.schedule, tile={"i": 16, "j": columns})) for columns in (16, 8)]
+    whole, half = (model.weighed(grid, {}, model.products(grid)) for grid in grids)
+    assert half == 2 * whole > 0
 
 
 @pytest.mark.parametrize(("columns", "sizes"), [(48, {24, 32}), (32, {16, 64})])

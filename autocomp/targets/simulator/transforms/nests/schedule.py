@@ -36,7 +36,7 @@ _MOST = 12  # proposals
 _TIMED = 12  # schedules that are lowered and timed, half of them by their estimates, …
 _TRIED = 32  # … of so many: some do not fit, and some give the kernel of another
 _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
-_LOADS = 10.0  # what a cycle of loads counts besides its time, where energy does
+_ENERGY = 10.0  # what a cycle of loads or products counts besides its time, where energy does
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
 # What may be done to a kernel first, by the name that schedules have for its parameters; and that in words.
 _BEFORE: Mapping[str, Transformation] = {"merged": MergeDepth(), "diagonal": BlockDiagonal()}
@@ -255,9 +255,10 @@ def _of_parts(facts: Facts, before: Parameters) -> Iterator[_Version]:
 
 
 def _models(version: _Version) -> Sequence[CostModel]:
-    """The estimates that schedules are timed by. Where energy counts, those of few loads take turns with the fast."""
+    """The estimates that schedules are timed by. Where energy counts, those of few loads and products take turns with
+    the fast."""
     model = version.raised.model
-    return [model] if version.facts.objective == "cycles" else [replace(model, weight=_LOADS), model]
+    return [model] if version.facts.objective == "cycles" else [replace(model, weight=_ENERGY), model]
 
 
 def _in_turn(kinds: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:

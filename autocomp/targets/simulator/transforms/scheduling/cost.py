@@ -51,8 +51,8 @@ class Totals:
 
 @dataclass(frozen=True)
 class CostModel:
-    """Estimates for one computation on one machine. Cycles of loads count by `weight` besides: what comes in less often
-    also saves energy."""
+    """Estimates for one computation on one machine. Cycles of loads and products count by `weight` besides: what comes
+    in less often also saves energy, as do fewer passes that leave less of the array empty."""
 
     computation: Contraction
     leaves: Leaves
@@ -309,19 +309,19 @@ class CostModel:
                 elif taken:
                     exposed += cycles
             total += part * (max(products, busy, stored) + exposed + self.crowding * min(products, busy))
-        return self._with_ends(total * steps, grid, totals) + self.weighed(grid, totals.loads)
+        return self._with_ends(total * steps, grid, totals) + self.weighed(grid, totals.loads, totals.products)
 
     def least(self, grid: Grid, totals: Totals) -> float:
         """No more than the estimated cycles of the schedule with panels at any levels: each tile is loaded once."""
         busy = sum(cycles for operand, cycles in totals.loads.items() if operand in totals.beside)
         exposed = sum(cycles for operand, cycles in totals.loads.items() if operand not in totals.beside)
         total = max(totals.products, busy + totals.started, totals.stored) + exposed
-        weighed = self.weight * sum(totals.loads.values())
+        weighed = self.weight * (sum(totals.loads.values()) + totals.products)
         return (self._with_ends(total, grid, totals) + weighed) * (1 - _ROUNDING)
 
-    def weighed(self, grid: Grid, loads: Mapping[str, float]) -> float:
-        """The cost of loads besides their time, from the cycles that bring each operand's tiles once."""
-        return self.weight * sum(cycles * grid.times(operand) for operand, cycles in loads.items())
+    def weighed(self, grid: Grid, loads: Mapping[str, float], products: float) -> float:
+        """The cost of loads and products besides their time, from the cycles that bring each operand's tiles once."""
+        return self.weight * (sum(cycles * grid.times(operand) for operand, cycles in loads.items()) + products)
 
     def _loads(self, grid: Grid, totals: Totals) -> Mapping[str, tuple[float, float]]:
         """The share of the steps that load an operand, and the cycles in each: at all levels these are the same."""

@@ -27,8 +27,11 @@ _MOST_STEPS = 2048  # that are looked at one by one; of more, the first ones sta
 def cycles(model: CostModel, schedule: Schedule) -> float:
     """Estimated cycles of a schedule."""
     grid = Grid(model.computation, schedule)
-    loads = {operand: model.moves(operand, grid) for operand in OPERANDS} if model.weight else {}
-    return _Estimate(model, grid).cycles() + model.weighed(grid, loads)
+    estimated = _Estimate(model, grid).cycles()
+    if not model.weight:
+        return estimated
+    loads = {operand: model.moves(operand, grid) for operand in OPERANDS}
+    return estimated + model.weighed(grid, loads, model.products(grid))
 
 
 class _Estimate:
