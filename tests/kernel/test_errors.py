@@ -90,6 +90,7 @@ int n = ((struct s){1, {fence(), 3}}).x;
 int n = A.x;
 for (struct s a; ;) {}
 struct s { int x; }; struct s a;
+int (*f)(int); f(3);
 """.strip().split("\n")
 
 

@@ -1,4 +1,4 @@
-// Structures: nested, in arrays, by value, behind pointers, in lists with and without names.
+// Structures: nested, in arrays, by value, by pointers, in lists with and without names. Pointers to functions.
 struct pair { int32_t first; int32_t second[2]; };
 typedef struct { int rows, cols; } size;
 typedef struct tile { size extent; struct pair pairs[3]; int8_t data[2][4]; } tile_type;
@@ -26,6 +26,26 @@ int sum(const tile_type* t, size* other) {
         total += row[j] * (*t).data[0][j] + *(&t->data[1][0] + j);
     }
     return total;
+}
+
+int twice(int n) {
+    return 2 * n;
+}
+
+int square(int n) {
+    return n * n;
+}
+
+void note(int64_t* to, int n) {
+    to[0] = n;
+}
+
+void note_below(int64_t* to, int n) {
+    to[0] = -n;
+}
+
+int applied(int (*f)(int n), int n) {
+    return f(n) + (*f)(n + 1);
 }
 
 void solution(int32_t x[8][8], float f[16], int64_t out[64]) {
@@ -60,5 +80,17 @@ void solution(int32_t x[8][8], float f[16], int64_t out[64]) {
     for (int i = 0; i < 2; i++) {
         size* each = i == 0 ? &a : p;
         out[13 + i] = each->cols;
+    }
+    int (*g)(int) = &twice, (*table[2])(int) = {square, twice};
+    void (*write)(int64_t*, int);
+    for (int i = 0; i < 4; i++) {
+        if (i % 2 == 0) {
+            write = &note;
+        } else {
+            write = note_below;
+        }
+        (*write)(&out[20 + i], g(i));
+        write(&out[24 + i], applied(table[i % 2], i));
+        g = i == 1 ? square : g;
     }
 }

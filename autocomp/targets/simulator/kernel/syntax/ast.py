@@ -176,7 +176,7 @@ Expression = (
 )
 
 
-# Structures, which only the parser sees
+# Structures and pointers to functions, which only the parser sees
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,16 @@ class Member:
 
     base: Expression | Member
     name: str
+    line: int = _line()
+    column: int = _line()
+
+
+@dataclass(frozen=True)
+class CallThrough:
+    """`(*target)(arguments)`, of a pointer to a function."""
+
+    target: Expression
+    arguments: tuple[Expression, ...]
     line: int = _line()
     column: int = _line()
 

@@ -15,6 +15,7 @@ from autocomp.grammar import parser_of
 from autocomp.lalr import LalrParser, UnexpectedToken
 from autocomp.targets.simulator.kernel.syntax import ast, several_steps
 from autocomp.targets.simulator.kernel.syntax.comments import attach_comments
+from autocomp.targets.simulator.kernel.syntax.function_pointers import POINTER, numbered
 from autocomp.targets.simulator.kernel.syntax.globals import at_their_uses
 from autocomp.targets.simulator.kernel.syntax.lexer import (
     MAX_DEPTH,
@@ -35,6 +36,7 @@ from autocomp.targets.simulator.kernel.syntax.walk import depth_exceeds
 MAX_SOURCE = 1 << 18  # characters: a second or two to read and check
 
 _STRUCTURES = re.compile(r"\bstruct\b|->|\.[A-Za-z_]")  # a text may have some
+_POINTERS_TO_FUNCTIONS = re.compile(r"\(\s*\*")
 
 PRECEDENCE = {
     operator: level
@@ -95,6 +97,8 @@ def _kernel(items: Sequence[Any], text: str, source_name: str) -> ast.Kernel:
     outside: Sequence[ast.Declaration] = [item for item in items if isinstance(item, ast.Declaration)]
     if _STRUCTURES.search(text):
         functions, outside = dissolved(functions, outside)
+    if _POINTERS_TO_FUNCTIONS.search(text):
+        functions, outside = numbered(functions, outside)
     functions = [flattened(function) for function in functions]
     if not functions:
         raise KernelError("the file defines no function", place=Place(source_name, 1, 1, line_text(text, 1)))
@@ -209,6 +213,10 @@ class _Builder(Transformer[Any, Any]):
         kind = _of(base, stars, tuple(extents))
         return ast.KernelParameter(name.value if name is not None else "", kind, const, line, column)
 
+    def function_parameter(self, c: list[Any]) -> ast.KernelParameter:
+        one = self.function_pointer([*c[1:], None])
+        return ast.KernelParameter(one.name, one.type, False, one.line, one.column)
+
     def specifiers(self, c: list[Any]) -> tuple[ast.Type, bool, bool]:
         kinds = [child for child in c if isinstance(child, ast.Type)]
         tokens = [child for child in c if isinstance(child, Token)]
@@ -241,11 +249,10 @@ class _Builder(Transformer[Any, Any]):
 
     def declaration(self, c: list[Any]) -> ast.Declaration | None:
         base, const, static = c[0]
-        if c[1] is None:
+        if len(c) == 1:
             return ast.Declaration((ast.Declarator("", base),)) if base.fields else None
         declarators = tuple(
-            ast.Declarator(d.name, _of(base, d.type.pointer, d.type.extents), d.initializer, d.line, d.column)
-            for d in c[1:]
+            d if d.type.name else replace(d, type=_of(base, d.type.pointer, d.type.extents)) for d in c[1:]
         )
         return ast.Declaration(declarators, const, static, declarators[0].line)
 
@@ -260,6 +267,14 @@ class _Builder(Transformer[Any, Any]):
             raise at(name, f"array {name.value!r} needs an extent")
         kind = ast.Type("", stars, tuple(extents))
         return ast.Declarator(name.value, kind, initializer, name.line, name.column)
+
+    def function_pointer(self, c: list[Any]) -> ast.Declarator:
+        name = next((child for child in c if isinstance(child, Token) and child.type == "NAME"), None)
+        extents = tuple(child[0] for child in c if isinstance(child, list))
+        count = sum(isinstance(child, ast.KernelParameter) and child.type.name != "void" for child in c)
+        kind = ast.Type(f"{POINTER}{count}", extents=extents)
+        line, column = (name.line, name.column) if name is not None else (0, 0)
+        return ast.Declarator(name.value if name is not None else "", kind, c[-1], line, column)
 
     def alignment(self, c: list[Any]) -> str:
         return "alignment"
@@ -368,6 +383,10 @@ class _Builder(Transformer[Any, Any]):
 
     def call(self, c: list[Any]) -> ast.Call:
         return ast.Call(c[0].value, tuple(a for a in c[1:] if a is not None), c[0].line, c[0].column)
+
+    def call_through(self, c: list[Any]) -> ast.CallThrough:
+        target = c[0].operand if isinstance(c[0], ast.Unary) and c[0].operator == "*" else c[0]
+        return ast.CallThrough(target, tuple(a for a in c[1:] if a is not None), target.line, target.column)
 
     def name(self, c: list[Token]) -> ast.Name:
         return ast.Name(c[0].value, c[0].line, c[0].column)

@@ -30,6 +30,7 @@ _CHILDREN: dict[type, tuple[str, ...]] = {
     ast.Cast: ("type", "operand"),
     ast.SizeOf: ("operand",),
     ast.Call: ("arguments",),
+    ast.CallThrough: ("target", "arguments"),
     ast.Assignment: ("target", "value"),
     ast.Increment: ("target",),
     ast.InitializerList: ("values",),
