@@ -143,7 +143,7 @@ def _kernel(text: str, names: Mapping[str, int | str]) -> str:
 
 
 def _search(workload: str, evaluations: int, beside: Iterable[Path], kernel: str | None = None) -> int | str:
-    """The cycles of the best kernel for a workload's text, or why there is none. The workload's references and kernels
+    """The cycles of the best kernel for a workload's text, or the error of the search. The workload's references and kernels
     are among the files `beside`."""
     with tempfile.TemporaryDirectory() as folder:
         for file in beside:

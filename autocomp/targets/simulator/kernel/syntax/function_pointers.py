@@ -43,7 +43,7 @@ def _variables(item: Any) -> Types:
 
 
 def _parameters(kind: ast.Type | None) -> int | None:
-    """How many parameters a function has that a variable of this type points at; None for other types."""
+    """The number of parameters of the functions that a variable of this type points at; None for other types."""
     is_pointer = kind is not None and kind.name.startswith(POINTER)
     return int(kind.name.removeprefix(POINTER)) if kind is not None and is_pointer else None
 
@@ -92,7 +92,8 @@ def _rewritten(
         parts = replace(call, target=rebuilt(call.target, changed), arguments=rebuilt(call.arguments, changed))
         return (_statement if isinstance(node, ast.ExpressionStatement) else _value)(parts, fitting)
 
-    return rebuilt(item, changed)
+    new: Item = rebuilt(item, changed)
+    return new
 
 
 def _statement(call: ast.CallThrough, choices: Sequence[tuple[str, int]]) -> ast.If:
