@@ -143,8 +143,8 @@ def _kernel(text: str, names: Mapping[str, int | str]) -> str:
 
 
 def _search(workload: str, evaluations: int, beside: Iterable[Path], kernel: str | None = None) -> int | str:
-    """The cycles of the best kernel for a workload's text, or the error of the search. The workload's references and kernels
-    are among the files `beside`."""
+    """The cycles of the best kernel for a workload's text, or the error of the search. The references and kernels that
+    the workload names are among the files `beside`."""
     with tempfile.TemporaryDirectory() as folder:
         for file in beside:
             shutil.copy(file, folder)
