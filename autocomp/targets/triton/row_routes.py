@@ -32,10 +32,12 @@ EARLY = 0.001  # gain of loads that start before the reduction in front of them
 WIDEST = 16_384  # elements of a row that one block still holds well
 
 # Elements of a block, and warps, of kernels whose sizes the launch states: the fastest first, measured on an H200. Four
-# elements a thread are one load of 16 bytes; columns of a reduction are few, and want many small programs.
+# elements a thread are one load of 16 bytes; columns of a reduction are few, and want many small programs. Windows are
+# read from places that are not aligned, each element by itself: two a thread are best.
 SIZES: Mapping[str, Sequence[tuple[int, int]]] = {
     "elements": ((512, 4), (1024, 8), (256, 2), (1024, 4)),
     "columns": ((256, 2), (512, 4), (128, 1), (1024, 8)),
+    "windows": ((256, 4), (512, 8), (256, 8), (512, 4)),
     "rows": ((4096, 8), (8192, 8), (2048, 4), (8192, 16)),
     "scan": ((1024, 4), (2048, 4), (8192, 8), (4096, 8)),
 }
@@ -179,8 +181,10 @@ def _length(module: Module, kernel: str) -> int:
 def _kind(module: Module, kernel: str, length: int) -> str:
     if length:
         return "scan" if _scans(module, kernel) else "rows"
-    summed = any(text_of(bounds(loop)[1]) == "length" for loop in loops_in(module.kernels[kernel]))
-    return "columns" if summed else "elements"
+    ends = [bounds(loop)[1] for loop in loops_in(module.kernels[kernel])]
+    if any(text_of(end) == "length" for end in ends):
+        return "columns"
+    return "windows" if ends else "elements"
 
 
 def _scans(module: Module, kernel: str) -> bool:

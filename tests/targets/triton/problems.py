@@ -65,6 +65,12 @@ MODULES = {
         "30",
     ),
     "pooled": ("self.pool = nn.MaxPool2d(size, padding=1)", "return self.pool(x)", "torch.rand(2, 3, 9, 10)", "3"),
+    "far apart": (
+        "self.pool = nn.AvgPool2d((2, size), stride=(1, 8), padding=(1, 4), count_include_pad=False)",
+        "return torch.cat([self.pool(x), F.max_pool2d(x, (2, 9), (1, 8), (1, 4))], 1).relu()",
+        "torch.randn(2, 3, 9, 70)",
+        "9",
+    ),
     "running": ("self.axis = size", "return torch.cumsum(x.flip(1), dim=self.axis)", "torch.rand(5, 40)", "1"),
     "largest": ("self.axis = size", "return torch.argmax(x, dim=self.axis)", "torch.rand(3, 300, 4)", "1"),
     "multiplied": ("self.axis = size", "return torch.cumprod(x, dim=self.axis)", "torch.rand(3, 400)", "1"),

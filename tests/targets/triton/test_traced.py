@@ -110,6 +110,21 @@ def test_reductions_that_need_nothing_of_each_other_share_a_loop() -> None:
     assert traced_kernel(document, ["y"]).count("for start in") == 1
 
 
+def test_they_share_it_too_where_what_follows_is_at_other_places() -> None:
+    document = {
+        "nodes": [
+            node("x", "input", [8, 1000]),
+            node("least_", "amin", [8, 1], ref("x"), [1], True),
+            node("sum_", "sum", [8, 1], ref("x"), [1], True),
+            node("sub_", "sub", [8, 1000], ref("x"), ref("least_")),
+            node("mul_", "mul", [8, 1000], ref("sub_"), ref("sum_")),
+            node("turned_", "permute", [1000, 8], ref("mul_"), [1, 0]),
+        ],
+        "outputs": ["turned_"],
+    }
+    assert traced_kernel(document, ["y"]).count("for start in") == 1
+
+
 def test_what_is_computed_twice_is_computed_once() -> None:
     document = {
         "nodes": [
@@ -147,6 +162,13 @@ def test_a_depth_that_is_not_aligned_is_filled_up() -> None:
     assert "4096, 4096, 2976" in text
 
 
+def averages(stride: int) -> dict[str, Any]:
+    wide = (1000 - 9) // stride + 1
+    nodes = [node("x", "input", [4, 8, 64, 1000]), node("pool_", "avg_pool2d", [4, 8, 64, wide], ref("x"), [1, 9])]
+    nodes[1]["options"] = {"stride": [1, stride]}
+    return {"nodes": nodes, "outputs": ["pool_"]}
+
+
 def test_a_long_sum_for_a_few_tiles_is_split() -> None:
     text = traced_kernel(product(256, 1 << 19, 256), ["out"])
     assert "step[:, None] * 65536" in text  # the results of the parts are added
@@ -157,6 +179,8 @@ def test_a_long_sum_for_a_few_tiles_is_split() -> None:
     [
         pytest.param(softmax(4096, 4096), {"num_warps=4"}, id="a row in registers"),
         pytest.param(softmax(4096, 393_216), {"BLOCK_2 = 4096", "num_warps=8"}, id="a row in blocks"),
+        pytest.param(averages(stride=1), {"ELEMENTS = 256", "num_warps=4"}, id="windows beside one another"),
+        pytest.param(averages(stride=8), {"COLUMNS=128", "tap[None, :]"}, id="windows far apart in a tile"),
     ],
 )
 def test_kernels_get_the_sizes_that_suit_their_rows(document: dict[str, Any], sizes: set[str]) -> None:

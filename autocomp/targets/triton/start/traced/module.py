@@ -25,7 +25,7 @@ from autocomp.targets.triton.start.traced.parts import with_parts
 from autocomp.targets.triton.start.traced.simplified import simplified
 from autocomp.targets.triton.start.traced.tile import FEW_HELD, LONGEST_HELD, Tile
 from autocomp.targets.triton.start.traced.values import LONGEST, NotHere, Scope, is_inline, unsupported
-from autocomp.targets.triton.start.traced.windows import window
+from autocomp.targets.triton.start.traced.windows import windows
 
 POOLS = frozenset({"max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d"})
 CONSTANTS = {
@@ -124,7 +124,7 @@ class _Writer:
     def _write(self, group: list[Node]) -> None:
         first = group[0]
         if first.op in REDUCTIONS:
-            if not self._reductions(group, self._follower(group)):
+            if not self._reductions(group, self._follower(group)) and not self._reductions(group, None):
                 for node in group:
                     if not self._reductions([node], None):
                         raise unsupported(f"{node.op} of what lies in other places")
@@ -295,32 +295,33 @@ class _Writer:
         if last.elements != node.elements:
             last, output = node, ""
         try:
-            scope, lines = window(self.graph, node, self.stored, last)
+            found = windows(self.graph, node, self.stored, last)
         except NotHere:
             last, output = node, ""
-            scope, lines = window(self.graph, node, self.stored, node)
+            found = windows(self.graph, node, self.stored, node)
         output = output or self._room(last)
         self._keep(last, output)
-        lines[-1] = f"tl.store({output}_ptr + offs, {lines[-1]}.to({output}_ptr.dtype.element_ty), mask=offs < count)"
-        self._blocks(node, scope, lines, output)
+        lines = [*found.lines[:-1], _store(output, "offs", found.lines[-1])]
+        self._blocks(node, found.scope, lines, output, found.columns)
 
     def _elementwise(self, node: Node, output: str) -> None:
         offs = symbol("offs", node.elements)
         scope = Scope(self.graph, self.stored, {}, "offs < count")
         value = scope.value(node.name, split(offs, node.shape))
         where = join(split(offs, node.shape), node.shape).text({})
-        line = f"tl.store({output}_ptr + {where}, {value}.to({output}_ptr.dtype.element_ty), mask=offs < count)"
         self.written.add(output)
-        self._blocks(node, scope, [*scope.lines, line], output)
+        self._blocks(node, scope, [*scope.lines, _store(output, where, value)], output)
 
-    def _blocks(self, node: Node, scope: Scope, lines: list[str], output: str) -> None:
-        """A kernel of which each program has a block of results."""
+    def _blocks(self, node: Node, scope: Scope, lines: list[str], output: str, columns: int | None = None) -> None:
+        """A kernel of which each program has a block of results, of as many `columns` as it says."""
         widest = max(self.graph[name].elements for name in (node.name, *scope.loaded))
-        block = "tl.program_id(0).to(tl.int64)" if widest >= LONGEST else "tl.program_id(0)"
-        head = f"offs = {block} * BLOCK + tl.arange(0, BLOCK)"
-        grid = f"(triton.cdiv({node.elements}, ELEMENTS),)"
+        program = "tl.program_id(0).to(tl.int64)" if widest >= LONGEST else "tl.program_id(0)"
+        size = "COLUMNS" if columns else "BLOCK"
+        head = f"offs = {program} * {size} + tl.arange(0, {size})"
+        each = str(columns) if columns else "ELEMENTS"
+        grid = f"(triton.cdiv({node.elements}, {each}),)"
         word = node.op if not is_inline(node) else "elementwise"
-        self._add(word, scope, [head, *lines], [output], {"count": str(node.elements)}, grid, {"BLOCK": "ELEMENTS"})
+        self._add(word, scope, [head, *lines], [output], {"count": str(node.elements)}, grid, {size: each})
 
     # --- the module ----------------------------------------------------------------------------------------------
 
@@ -384,3 +385,7 @@ class _Writer:
         parameters = ", ".join([*self.inputs, *self.results.values()])
         solution = f"def solution({parameters}):\n" + "\n".join(f"    {line}" for line in self.launches) + "\n"
         return module("\n\n".join([constants + "\n", *functions, *self.kernels.texts, solution]))
+
+
+def _store(output: str, where: str, value: str) -> str:
+    return f"tl.store({output}_ptr + {where}, {value}.to({output}_ptr.dtype.element_ty), mask=offs < count)"
