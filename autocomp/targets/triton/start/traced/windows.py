@@ -129,7 +129,7 @@ def _is_loaded(scope: Scope, node: Node) -> bool:
 
 
 def _looped(scope: Scope, body: Scope, first: str, shape: str, steps: int) -> list[str]:
-    """The loop with a body's lines, behind those of the scope."""
+    """The loop with a body's lines, after those of the scope."""
     before, scope.lines = scope.lines, []
     rounds = f"tl.static_range({steps})" if steps <= UNROLLED else f"range(0, {steps})"
     start = f"acc = tl.full({shape}, {first}, dtype=tl.float32)"
