@@ -98,6 +98,12 @@ def relevance(context: Context) -> Mapping[str, float]:
     }
 
 
+def occurring_causes(context: Context) -> frozenset[str]:
+    """The causes of waiting that cost this kernel anything."""
+    named = {cause for option in context.menu.options for cause in option.applies.causes}
+    return frozenset(c for c in named if context.target.weight((c,), context.evaluation, context.diagnosis) > 0)
+
+
 def _stalls(evaluation: Evaluation) -> tuple[tuple[str, tuple[tuple[str, Number, float], ...]], ...]:
     total = evaluation.value or 1
     return tuple(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autocomp.agents.llm.feedback import relevance
+from autocomp.agents.llm.feedback import occurring_causes, relevance
 from autocomp.agents.llm.moves import Move, move_id
 from autocomp.targets.menu import MenuOption
 from autocomp.targets.planning import Context, Experience
@@ -18,12 +18,13 @@ WORTH = 0.02  # share of the measurement that an option without a ready move has
 @dataclass(frozen=True)
 class Offer:
     """An option with the moves that are ready, by the numbers that a prompt gives them. `share` is how much of the
-    measurement the causes that it is against account for; None where it names none. `experience` is that of earlier
-    searches, if there is any."""
+    measurement the causes that it is against account for, None where it names none; `against` are those of them that
+    occur. `experience` is that of earlier searches, if there is any."""
 
     option: MenuOption
     moves: tuple[tuple[str, Move], ...]
     share: float | None
+    against: tuple[str, ...] = ()
     experience: Experience | None = None
 
     @property
@@ -46,7 +47,9 @@ def offers(context: Context, moves: Sequence[Move]) -> Offers:
     """The menu's options for the context's kernel. Where nothing is known of its causes, none is left out."""
     shares = relevance(context)
     known = {one.option: one for one in context.experience}
-    made = [_offer(option, moves, shares, known) for option in context.menu.options if _possible(option, context)]
+    occurring = occurring_causes(context)
+    options = [option for option in context.menu.options if _possible(option, context)]
+    made = [_offer(option, moves, shares, occurring, known) for option in options]
     ready = any(offer.moves for offer in made)
     if not any(shares.values()):
         return Offers(tuple(made), ())
@@ -82,7 +85,12 @@ def _with_moves(made: Sequence[Offer], most: int) -> tuple[Offer, ...]:
 
 
 def _offer(
-    option: MenuOption, moves: Sequence[Move], shares: Mapping[str, float], known: Mapping[str, Experience]
+    option: MenuOption,
+    moves: Sequence[Move],
+    shares: Mapping[str, float],
+    occurring: Collection[str],
+    known: Mapping[str, Experience],
 ) -> Offer:
     ready = tuple((move_id(n), move) for n, move in enumerate(moves) if move.option == option.id)
-    return Offer(option, ready, shares.get(option.id), known.get(option.id))
+    against = tuple(cause for cause in option.applies.causes if cause in occurring)
+    return Offer(option, ready, shares.get(option.id), against, known.get(option.id))

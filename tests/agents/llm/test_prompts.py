@@ -166,6 +166,12 @@ def test_lines_bear_their_shares_of_the_time_where_the_critical_path_is_known(co
     assert "- line 5: 99.5 % (Busy 99.5 %)\n" in text
 
 
+def test_an_option_names_those_of_its_causes_that_occur(context: Context) -> None:
+    option = MenuOption("near", "Near", "Keep it near.", applies=Applies(causes=("Bus", "MemoryLatency", "Drain")))
+    told = replace(context, menu=replace(context.menu, options=(option,)))
+    assert "It is against MemoryLatency: up to " in document(render_prompt("plan", told, PLANNING))
+
+
 def test_options_that_mean_nothing_for_the_workload_or_need_what_the_machine_lacks_are_left_out(
     context: Context,
 ) -> None:
