@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from autocomp.targets.simulator.isa.model import Parameter
 from autocomp.targets.simulator.kernel.code.types import NAMED, UINT, Scalar
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.kernel.syntax.parser import PRECEDENCE
+from autocomp.targets.simulator.kernel.syntax.reductions import PRECEDENCE
 from autocomp.targets.simulator.kernel.syntax.walk import walk
 
 _ADDRESS, _INTEGER = ast.Type("uint32_t"), ast.Type("int64_t")

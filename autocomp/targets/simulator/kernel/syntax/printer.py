@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.comments import closed
 from autocomp.targets.simulator.kernel.syntax.literals import literal_value
-from autocomp.targets.simulator.kernel.syntax.parser import PRECEDENCE
+from autocomp.targets.simulator.kernel.syntax.reductions import PRECEDENCE
 
 INDENT = "    "
 

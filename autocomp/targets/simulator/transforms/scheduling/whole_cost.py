@@ -13,15 +13,9 @@ from autocomp.targets.simulator.isa.timing import unit_number
 from autocomp.targets.simulator.isa.tree import Number
 from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_settings
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import FIRST, Extent, Several, Varied
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
-    FIRST,
-    Command,
-    Extent,
-    Several,
-    Tasks,
-    Varied,
-)
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Tasks
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
 
 

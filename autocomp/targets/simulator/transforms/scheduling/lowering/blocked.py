@@ -16,17 +16,15 @@ from autocomp.targets.simulator.transforms.analysis.requests import unit_setting
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, extent, move_of
-from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
-    Command,
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     Extent,
     Several,
-    Tasks,
     Value,
     Varied,
-    Wide,
     short_along,
 )
+from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Tasks, Wide
 
 _ROWS = 16  # of loads: with fewer, those in flight leave requests unused; with more, the first one comes late
 

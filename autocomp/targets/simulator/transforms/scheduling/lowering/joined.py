@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import Apart, Extent
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Apart, Command, Extent, Room, Sized, Tasks
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Room, Sized, Tasks
 
 _UNLIMITED = 1 << 31
 

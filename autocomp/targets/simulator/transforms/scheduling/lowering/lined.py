@@ -16,8 +16,9 @@ from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.tree import Element, Expression, Name, Number
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import Rows, Value
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, LinesOf, Pieces, Rows, Tasks, Value
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, LinesOf, Pieces, Tasks
 
 
 def lined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:

@@ -18,14 +18,8 @@ from autocomp.targets.simulator.isa.timing import unit_number
 from autocomp.targets.simulator.transforms.analysis.requests import unit_settings
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
-    Command,
-    Extent,
-    Sized,
-    Tasks,
-    Varied,
-    Wide,
-)
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import Extent, Varied
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Sized, Tasks, Wide
 
 _WORDS = {  # the dimension that an operand's role stands for, by what the command moves
     "left": {"rows": "row", "cols": "depth"},

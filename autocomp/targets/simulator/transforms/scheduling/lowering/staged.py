@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autocomp.targets.simulator.isa.tree import element_bits
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Rows, Tasks, Value
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import Rows, Value
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Tasks
 
 _NEAR = "near"  # after an operand's name: the buffer that products read
 

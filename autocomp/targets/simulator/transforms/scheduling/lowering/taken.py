@@ -18,20 +18,15 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Co
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, effects_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.whole import Rest, Role, Whole
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import FIRST, ROW, Element, Rows, Value, Varied
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
-    FIRST,
-    ROW,
     Command,
-    Element,
     Filling,
     Parts,
     Pieces,
     Room,
-    Rows,
     RowSetting,
     Tasks,
-    Value,
-    Varied,
     record_of,
 )
 from autocomp.targets.simulator.transforms.scheduling.lowering.variants import once_more

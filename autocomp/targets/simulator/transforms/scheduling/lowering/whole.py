@@ -7,20 +7,18 @@ from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Operand
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     FIRST,
     FRESH,
     Apart,
-    Command,
     Element,
     Extent,
     Rows,
-    RowSetting,
     Several,
     Value,
     Varied,
-    record_of,
 )
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, RowSetting, record_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address
 from autocomp.targets.simulator.transforms.scheduling.lowering.whole_places import PIECE, WholePlaces, counter
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
