@@ -11,7 +11,7 @@ from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 _WIDTHS = (1, 2, 3, 4, 8)  # tiles in a move
-_LEADS = (0, 4, 8, 16, 32)  # products of the first step by which its loads are ahead
+_LEADS = (0, 1, 2, 4, 8, 16, 32)  # products of the first step by which its loads are ahead
 _EARLY = (0, 2, 4, 8, 12, 16, 24)  # products at the end of a step that no load is among
 
 
