@@ -13,7 +13,7 @@ MOST = 31  # bits that a sum of 32 may be shifted by
 
 
 def shift_of(scale: float) -> int | None:
-    """The bits of a shift to the right that multiplies by a scale; None where there is no such shift."""
+    """The bits of a shift to the right that multiplies by a scale; None if no shift does."""
     mantissa, exponent = math.frexp(scale)
     return 1 - exponent if mantissa == 0.5 and 0 <= 1 - exponent <= MOST else None
 
