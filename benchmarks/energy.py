@@ -1,6 +1,6 @@
 """Energy by component of the fastest kernel, that of least energy, and that of the least energy-delay product.
 
-    python -m benchmarks.energy [MACHINE ...] [--evaluations N] [--convolution] [--workers N]
+    python -m benchmarks.energy [MACHINE ...] [--evaluations N] [--size N | --convolution] [--workers N]
 
 A row is a search without a model for one objective, of the machine's square GEMM or its convolution. The components are
 those that the description's energies name. A kernel that a search for another objective found counts too where it is
@@ -66,7 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "machines", nargs="*", metavar="MACHINE", help=f"of {', '.join(MACHINES)}; all if none is named"
     )
     parser.add_argument("--evaluations", type=int, default=12)
-    parser.add_argument("--convolution", action="store_true", help="the machine's convolution instead of its GEMM")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--size", type=int, help="rows, columns and depth of the GEMM; the machine's if none")
+    other.add_argument("--convolution", action="store_true", help="the machine's convolution instead of its GEMM")
     parser.add_argument("--workers", type=int, default=1)
     chosen = parser.parse_args(arguments)
     unknown = [name for name in chosen.machines if name not in MACHINES]
@@ -77,7 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table.add_column(heading, justify="right" if heading in ("cycles", "nJ", "of bound") else "left")
     means = Means(chosen.workers, None, False)
     for machine in chosen.machines or MACHINES:
-        workload = next(convolutions(machine) if chosen.convolution else cases(machine, ()))
+        sizes = (chosen.size,) if chosen.size else ()
+        workload = next(convolutions(machine) if chosen.convolution else cases(machine, sizes))
         kernels = best(workload, Options(evaluations=chosen.evaluations), means)
         for objective, evaluation in kernels.items():
             table.add_row(*row(machine, workload, objective, evaluation))

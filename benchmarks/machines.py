@@ -11,6 +11,7 @@ machine states energies, it shows the best kernel's. Beside it is the share that
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -97,9 +98,9 @@ def convolutions(machine: str) -> Iterator[Workload]:
 
 
 def by_hand(machine: str, workload: Workload) -> Evaluation | None:
-    """The judgement of the kernel that a person wrote for a machine and a size, or None. Raises SystemExit for one that
-    is not correct."""
-    path = BY_HAND / f"{machine}_{'x'.join(str(extent) for extent in workload.dims.values())}.c"
+    """The judgement of the kernel that a person wrote for a machine and a workload, or None. Raises SystemExit for one
+    that is not correct."""
+    path = BY_HAND / f"{machine}_{workload.name}.c"
     if not path.is_file():
         return None
     evaluation = load_target(workload.target, {}).evaluator(workload).evaluate(path.read_text())
@@ -112,10 +113,10 @@ def kernels_by_hand(machines: Sequence[str]) -> Table:
     """The kernels that people wrote, each with its cycles and its share of the bound."""
     table = Table("machine", "workload", "cycles", "of bound", title="kernels written by hand")
     for machine in machines:
-        for workload in cases(machine, ()):
-            kernels = by_hand(machine, workload)
-            if kernels is not None:
-                table.add_row(machine, workload.name, f"{kernels.value or 0:,.0f}", f"{kernels.ratio or 0.0:.1%}")
+        for workload in itertools.chain(cases(machine, ()), convolutions(machine)):
+            kernel = by_hand(machine, workload)
+            if kernel is not None:
+                table.add_row(machine, workload.name, f"{kernel.value or 0:,.0f}", f"{kernel.ratio or 0.0:.1%}")
     return table
 
 

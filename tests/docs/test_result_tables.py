@@ -70,3 +70,17 @@ def test_the_table_of_the_published_model_has_the_cycles_that_its_command_prints
     page = (ROOT / "docs" / "how-to" / "whole-models.md").read_text(encoding="utf-8")
     assert len(printed) == 2
     assert all(f"| {cycles} | {results} |" in page for cycles, results in printed)
+
+
+@pytest.mark.long
+def test_the_tables_of_machines_have_the_figures_that_need_no_search(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import machines, published_energy
+
+    machines.main(["--by-hand"])
+    published_energy.main()
+    printed = [[cell.strip() for cell in line.split("│")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    page = (ROOT / "docs" / "explanation" / "machines.md").read_text(encoding="utf-8")
+    shown = {tuple(re.split(r" *\| *", line.strip("| "))) for line in page.replace("`", "").splitlines()}
+    rows = [tuple(cell.replace("%", " %") for cell in cells) for cells in printed if cells]
+    assert rows
+    assert [row for row in rows if not any(row == other[: len(row)] for other in shown)] == []
