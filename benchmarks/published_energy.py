@@ -2,10 +2,10 @@
 
     python -m benchmarks.published_energy
 
-First a mapping of Timeloop's exercises, written as a kernel for the machine of that exercise: accesses by component as
-the simulator counts them and as Timeloop publishes them, and the energy of both by the figures that Accelergy gives for
-an access. Then the product of 512 x 512 x 512 for `tpu_v1` that was written by hand, by the energies of its description
-and by those of ZigZag's model of a machine of its kind, for the same accesses.
+First a mapping of Timeloop's exercises, written as a kernel for the machine of that exercise. Printed are accesses by
+component as the simulator counts them and as Timeloop publishes them, and the energy by Accelergy's figures for an
+access. Then the product of 512 x 512 x 512 that was written by hand for `tpu_v1`. The energy of its accesses is by its
+description, and by ZigZag's model of a machine of its kind.
 
 Sources: github.com/Accelergy-Project/timeloop-accelergy-exercises, exercise 02-model-conv1d+oc-2level, mapping
 "tiling", timeloop-model.stats.txt; github.com/KULeuven-MICAS/zigzag, inputs/hardware/tpu_like.yaml.

@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pydantic import create_model
+from pydantic import ValidationError, create_model
 
 from autocomp.errors import AutocompError, ConfigError
+from autocomp.workbench.calling import wrong_arguments
 from autocomp.workbench.session import Session
 from autocomp.workbench.tools import ADVICE, NAMES, Tools
 
@@ -51,10 +52,20 @@ def make_server(session: Session) -> MCPServer[Any]:
 
 def _strict(method: Callable[..., Any]) -> Tool:
     """The tool of a method, which refuses unknown arguments. The SDK ignores them: a kernel given to `submit` under
-    another name would end the session with the best one."""
+    another name would end the session with the best one. It refuses wrong ones in our words."""
+    from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.mcpserver.tools import Tool
 
-    tool = Tool.from_function(method)
+    class Strict(Tool):
+        async def run(self, arguments: dict[str, Any], *context: Any, **options: Any) -> Any:
+            try:
+                self.fn_metadata.validate_arguments(arguments)
+            except ValidationError as error:
+                model = self.fn_metadata.arg_model
+                raise ToolError(wrong_arguments(self.name, model, arguments, error)) from error
+            return await super().run(arguments, *context, **options)
+
+    tool = Strict.from_function(method)
     given = tool.fn_metadata.arg_model
     tool.fn_metadata.arg_model = create_model(given.__name__, __base__=given, __cls_kwargs__={"extra": "forbid"})
     tool.parameters = tool.fn_metadata.arg_model.model_json_schema(by_alias=True)

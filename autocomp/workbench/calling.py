@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from autocomp.data import closest
-from autocomp.documents import problems
 from autocomp.errors import AutocompError, describe
 from autocomp.workbench.tools import NAMES, Tools
 
 MOST_SAID = 12_000  # characters of one answer of a tool
+MOST_SHOWN = 80  # characters of a wrong argument
 
 
 class Callables:
@@ -55,8 +55,7 @@ class Callables:
         try:
             arguments = self._arguments[name].model_validate(given)
         except ValidationError as error:
-            expected = list(self._arguments[name].model_fields)
-            return f"error: the call of {name!r}: " + "; ".join(problems(error, given, lambda _: expected))
+            return f"error: {wrong_arguments(name, self._arguments[name], given, error)}"
         return self._methods[name](**dict(arguments))
 
 
@@ -72,6 +71,32 @@ def _arguments_of(name: str, method: Callable[..., Any]) -> type[BaseModel]:
     }
     model: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
     return model
+
+
+def wrong_arguments(name: str, model: type[BaseModel], given: Mapping[str, Any], error: ValidationError) -> str:
+    """The faults of a call in one sentence: argument by argument what was given and what was expected, and which
+    arguments there are."""
+    expected = {argument: _kinds(schema) for argument, schema in model.model_json_schema()["properties"].items()}
+    wrong = dict.fromkeys(str(fault["loc"][0]) for fault in error.errors())
+    faults = "; ".join(_fault(argument, given, expected) for argument in wrong)
+    known = ", ".join(f"{argument} ({kinds})" for argument, kinds in expected.items())
+    return f"the call of {name!r}: {faults}; give {known}"
+
+
+def _fault(argument: str, given: Mapping[str, Any], expected: Mapping[str, str]) -> str:
+    if argument not in expected:
+        near = closest(argument, list(expected))
+        return f"unknown argument {argument[:MOST_SHOWN]!r}" + (f", did you mean {near!r}?" if near else "")
+    if argument not in given:
+        return f"{argument} is missing"
+    found = json.dumps(given[argument], default=str)
+    shown = found if len(found) <= MOST_SHOWN else f"{found[:MOST_SHOWN]}…"
+    return f"{argument}: expected {expected[argument]}, found {shown}"
+
+
+def _kinds(schema: Mapping[str, Any]) -> str:
+    """The kinds of values of an argument in JSON's words, as "string or integer"."""
+    return " or ".join(kind["type"] for kind in schema.get("anyOf", (schema,)))
 
 
 def _bounded(text: str) -> str:

@@ -67,6 +67,13 @@ def test_names_that_a_kernel_uses_are_explained() -> None:
     assert "gemmini_extended_mvin2(" not in page
 
 
+def test_units_that_procedures_reach_through_others_are_described() -> None:
+    machine = isa.load("gemmini", {}, ())
+    page = brief(machine, used_instructions(machine, ("tiled_matmul_auto",), ()), ("tiled_matmul_auto",), "gemm")
+    assert "- `unroller` (expander):" in page
+    assert "- `convolver` (expander):" not in page
+
+
 def test_constants_that_a_kernel_uses_are_told() -> None:
     machine = isa.load("amx", {}, ())
     only = used_instructions(machine, ("tilezero",), ())

@@ -168,8 +168,9 @@ def test_questions_about_a_kernel_are_free_and_in_words(session: Session) -> Non
         ("transform", {"kernel": "0", "name": "magic", "parameters": {}}, "magic"),
         ("transform", {"kernel": "0", "name": "load_once", "parameters": {"tensor": "A"}}, "known: tensors"),
         ("submit", {"kernel": 9}, "no kernel has the number 9"),
-        ("submit", {"kernel": "void solution() {}"}, "should be a valid integer"),
-        ("submit", {"number": 0}, "Extra inputs are not permitted"),
+        ("submit", {"kernel": "void solution() {}"}, 'kernel: expected integer or null, found "void solution() {}"'),
+        ("submit", {"number": 0}, "unknown argument 'number'; give kernel (integer or null)"),
+        ("explain", {"kernel": [0]}, "kernel: expected string or integer, found [0]; line is missing; give kernel"),
     ],
 )
 def test_mistakes_come_back_as_messages(session: Session, name: str, arguments: dict[str, Any], expected: str) -> None:

@@ -165,26 +165,43 @@ def pairs(accelerator: Accelerator) -> Iterator[str]:
 
 
 def _used(accelerator: Accelerator, only: Collection[str] | None) -> list[Unit]:
-    """The units of the instructions, of those that procedures call, and those that their hardware loops send commands
-    to."""
-    procedures = " ".join(p.text for p in accelerator.procedures if only is not None and p.name in only)
-    calls = set(re.findall(r"\w+(?=\()", procedures))
-    sent = {inner for a in accelerator.aliases if a.name in calls for inner, _ in a.expansion} | calls
-    chosen = [i for i in accelerator.instructions if only is None or i.name in only or i.name in sent]
+    """The units of the instructions, of those that procedures come to, and those that their hardware loops send
+    commands to."""
+    if only is None:
+        return list(accelerator.units)
+    reached = _reached(accelerator, only)
+    chosen = [i for i in accelerator.instructions if i.name in reached]
     named = {i.unit for i in chosen}
     expands = any(i.streams for i in chosen)
-    return [u for u in accelerator.units if only is None or u.name in named or (expands and _kind(u) in POOLED)]
+    return [unit for unit in accelerator.units if unit.name in named or (expands and _kind(unit) in POOLED)]
+
+
+def _reached(accelerator: Accelerator, names: Collection[str]) -> set[str]:
+    """Names of instructions and procedures with all that these procedures call, through others and call forms."""
+    calls: dict[str, set[str]] = {p.name: set(re.findall(r"\w+(?=\()", p.text)) for p in accelerator.procedures}
+    for alias in accelerator.aliases:
+        calls.setdefault(alias.name, set()).update(inner for inner, _ in alias.expansion)
+    reached: set[str] = set()
+    left = set(names)
+    while left:
+        reached |= left
+        left = {inner for name in left for inner in calls.get(name, ())} - reached
+    return reached
 
 
 def _unit(unit: Unit, keys: Collection[str] | None) -> str:
-    """The unit with those of `keys` that mean something to it, or with all that it states and what they mean, and with
-    what it consists of."""
+    """The unit with those of `keys` that mean something to it. Or with all that it states and what they mean, what it
+    consists of, and what the description says of it."""
     stated = [key for key in unit.settings if key in UNIT_KEYS and key != "kind"]
     if keys is not None:
         stated = [key for key in keys if _kind(unit) in UNIT_KEYS[key].kinds]
     values = [f"{key} {unit.settings.get(key, UNIT_KEYS[key].default)}" for key in stated]
     work = KINDS[_kind(unit)]
-    what = f"- `{unit.name}` ({_kind(unit)}): {work if keys is None else re.sub(r' [(][^()]*[)]', '', work)}."
+    if keys is not None:
+        work = re.sub(r" [(][^()]*[)]", "", work)
+    elif unit.doc:
+        work = f"{unit.doc} {work[0].upper()}{work[1:]}"
+    what = f"- `{unit.name}` ({_kind(unit)}): {work}."
     if keys is None:
         values = [f"{value} ({UNIT_KEYS[key].doc})" for key, value in zip(stated, values, strict=True)]
     return what + (f" {'; '.join(values)}." if values else "")
