@@ -377,15 +377,32 @@ def test_a_load_brings_as_many_tiles_as_fill_a_request_and_is_seen_again(
         cycles(workload, accelerator, found)
 
 
-def test_a_load_that_counts_blocks_of_columns_brings_several_tiles() -> None:
+BLOCK_BY_BLOCK = ("c < columns: l1[dst.row + c / 32 * rows + r][c % 32]", "l1[dst.row + b * rows + r][c]")
+COUNTED = (
+    ("columns: int 1..128", "blocks: int 1..4"),
+    (BLOCK_BY_BLOCK[0], f"b < blocks, c < 32: {BLOCK_BY_BLOCK[1]}"),
+    ("src.i8[r * stride + c]; }", "src.i8[r * stride + 32 * b + c]; }"),
+    ("$rows, $depth);", "$rows, 1);"),
+    ("$B, 32, 16, 32);", "$B, 32, 16, 1);"),
+)
+NUMBERED = (
+    (BLOCK_BY_BLOCK[0], f"b < ceil_div(columns, 32), c < 32: {BLOCK_BY_BLOCK[1]}"),
+    ("src.i8[r * stride + c]; }", "32 * b + c < columns ? src.i8[r * stride + 32 * b + c] : 0; }"),
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "wide"),
+    [
+        pytest.param(COUNTED, "&A[0][k * 32], 128, 64, 4 - k)", id="an operand counts the blocks"),
+        pytest.param(NUMBERED, "&A[0][k * 32], 128, 64, 128 - k * 32)", id="a condition bounds the columns"),
+    ],
+)
+def test_a_load_whose_blocks_of_columns_have_an_axis_brings_several_tiles(
+    changes: tuple[tuple[str, str], ...], wide: str
+) -> None:
     text = (Path(__file__).parent / "buffered.isa").read_text()
-    for old, new in (
-        ("columns: int 1..128", "blocks: int 1..4"),
-        ("c < columns: l1[dst.row + c / 32 * rows + r][c % 32]", "b < blocks, c < 32: l1[dst.row + b * rows + r][c]"),
-        ("src.i8[r * stride + c]; }", "src.i8[r * stride + 32 * b + c]; }"),
-        ("$rows, $depth);", "$rows, 1);"),
-        ("$B, 32, 16, 32);", "$B, 32, 16, 1);"),
-    ):
+    for old, new in changes:
         assert old in text
         text = text.replace(old, new, 1)
     accelerator, workload = isa.parse(text), gemm(BUFFERED, 64, 64, 128)
@@ -394,5 +411,5 @@ def test_a_load_that_counts_blocks_of_columns_brings_several_tiles() -> None:
     changed = applied(transformation("schedule"), facts, decisions).given
     assert raised_of(analyse(changed, accelerator, workload.constants)).given
     found = kernel.print_kernel(changed)
-    assert "&A[0][k * 32], 128, 64, 4 - k)" in found
+    assert wide in found
     cycles(workload, accelerator, found)

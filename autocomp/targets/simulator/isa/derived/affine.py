@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.isa import algebra
@@ -159,7 +159,22 @@ def _sum(left: Affine, right: Affine) -> Affine:
     for term in right.terms:
         before = terms.get(_key(term))
         terms[_key(term)] = term if before is None else replace(term, stride=algebra.add(before.stride, term.stride))
-    return Affine(algebra.add(left.base, right.base), tuple(terms.values()))
+    return Affine(algebra.add(left.base, right.base), tuple(_without_digits(terms.values())))
+
+
+def _without_digits(terms: Iterable[Term]) -> Iterator[Term]:
+    """The terms, with a loop variable in place of its blocks and the place in one where both together step like it."""
+    rest = list(terms)
+    while rest:
+        term = rest.pop(0)
+        for other in rest:
+            rests, block = (other, term) if other.is_rest_of(term) else (term, other)
+            alike = other.variable == term.variable and rests.is_rest_of(block)
+            if alike and block.stride == algebra.multiply(rests.stride, block.divisor):
+                rest.remove(other)
+                term = replace(rests, count=algebra.multiply(block.count, block.divisor), modulus=None)
+                break
+        yield term
 
 
 def wrapped(expression: Expression, loops: Loops) -> tuple[Expression, Expression] | None:

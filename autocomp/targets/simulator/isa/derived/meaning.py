@@ -215,6 +215,7 @@ def _inlined(value: Expression, held: Mapping[str, Write]) -> Expression:
 
 
 def _transfer(write: Write, decide: Decide) -> Transfer:
+    write = _in_columns(write, decide)
     loops = dict(write.loops)
     terms = _terms(write.value, frozenset(loops))
     bounds: dict[str, list[Expression]] = {name: [bound] for name, bound in loops.items()}
@@ -235,6 +236,44 @@ def _transfer(write: Write, decide: Decide) -> Transfer:
         product = _ordered(product, _side(write.target, loops, decide))
     moved = tuple(Moved(_side(element, loops, decide), function) for element, function in others)
     return Transfer({k: tuple(v) for k, v in bounds.items()}, _side(write.target, loops, decide), moved, product, adds)
+
+
+def _in_columns(write: Write, decide: Decide) -> Write:
+    """The same, with one axis for two that a condition numbers as one: `16 * block + column < columns`."""
+    loops = dict(write.loops)
+    for condition in (part.condition for part in algebra.walk(write.value) if isinstance(part, Conditional)):
+        pair = _numbered(condition, loops, decide)
+        if pair is None:
+            continue
+        block, column = pair
+        width = loops[column]
+        digits = {block: Binary("/", Name(column), width), column: Binary("%", Name(column), width)}
+
+        def put(part: Expression, digits: Mapping[str, Expression] = digits) -> Expression | None:
+            return digits.get(part.name) if isinstance(part, Name) else None
+
+        loops[column] = algebra.multiply(loops.pop(block), width)
+        target = algebra.substitute(write.target, put)
+        assert isinstance(target, Element)
+        write = replace(write, loops=loops, target=target, value=algebra.substitute(write.value, put))
+    return write
+
+
+def _numbered(condition: Expression, loops: Mapping[str, Expression], decide: Decide) -> tuple[str, str] | None:
+    """The axes of blocks and of the columns in one, where a condition bounds the number of a column."""
+    if not isinstance(condition, Binary) or condition.operator not in ("<", "&&"):
+        return None
+    if condition.operator == "&&":
+        return _numbered(condition.left, loops, decide) or _numbered(condition.right, loops, decide)
+    left = affine(decide(condition.left), loops)
+    if left is None or left.base != algebra.ZERO or not all(term.whole for term in left.terms):
+        return None
+    steps = {term.variable: term.stride for term in left.terms}
+    for column, step in steps.items():
+        blocks = [axis for axis, stride in steps.items() if stride == loops[column] != algebra.ONE]
+        if len(steps) == 2 and step == algebra.ONE and len(blocks) == 1 and isinstance(loops[column], Number):
+            return blocks[0], column
+    return None
 
 
 def _ordered(product: Product, target: Side) -> Product:
@@ -294,10 +333,13 @@ def _limits(condition: Expression, loops: frozenset[str]) -> Iterator[tuple[str,
         yield from _limits(condition.left, loops)
         yield from _limits(condition.right, loops)
         return
-    left = condition.left if isinstance(condition, Binary) else None
-    if isinstance(condition, Binary) and condition.operator == "<" and isinstance(left, Name) and left.name in loops:
-        yield left.name, condition.right
-        return
+    if isinstance(condition, Binary) and condition.operator == "<":
+        left = affine(condition.left, dict.fromkeys(loops, algebra.ONE))
+        if left is not None and left.base == algebra.ZERO and len(left.terms) == 1:
+            (term,) = left.terms
+            if term.whole and term.stride == algebra.ONE:
+                yield term.variable, condition.right
+                return
     raise UnclearError("a condition on elements is not a bound of an axis")
 
 
