@@ -413,3 +413,28 @@ def test_a_load_whose_blocks_of_columns_have_an_axis_brings_several_tiles(
     found = kernel.print_kernel(changed)
     assert wide in found
     cycles(workload, accelerator, found)
+
+
+@pytest.mark.parametrize("order", [["i", "j"], ["j", "i"]])
+def test_a_store_takes_tiles_that_lie_row_by_row_in_fewer_requests(order: list[str]) -> None:
+    """A row of 40 columns is five groups of eight, of which stores take four and one, or each by itself."""
+    accelerator = isa.load("woven", {}, [Path(__file__).parent])
+    workload = gemm({"accelerator": "woven", "scale": 0.0078125, "layout": {"B": "J/8 K/8 J%8 K%8"}}, 48, 40, 16)
+    facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
+    taken = []
+    for width in (4, 1):
+        decisions = {"block": {"i": 1, "j": 5}, "order": [*order, "k"], "deferred": True, "width": {"result": width}}
+        changed = applied(transformation("schedule"), facts, decisions).given
+        assert raised_of(analyse(changed, accelerator, workload.constants)).given
+        taken.append(cycles(workload, accelerator, kernel.print_kernel(changed)))
+    assert taken[0] < taken[1]
+
+
+def test_a_store_that_counts_rows_takes_several_tiles_of_one_row() -> None:
+    workload = gemm(ROWWISE, 24, 8, 16)
+    accelerator = isa.load("rowwise", {}, [Path(__file__).parent])
+    facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
+    changed = applied(transformation("schedule"), facts, {"block": {"j": 1, "k": 1}, "width": {"result": 16}}).given
+    assert raised_of(analyse(changed, accelerator, workload.constants)).given
+    assert kernel.print_kernel(changed).count("store(") == 1
+    cycles(workload, accelerator, kernel.print_kernel(changed))

@@ -34,6 +34,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.staged import sta
 from autocomp.targets.simulator.transforms.scheduling.lowering.taken import tasks_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.lowering.tidy import tidied
+from autocomp.targets.simulator.transforms.scheduling.lowering.wide_stores import with_wide_stores
 from autocomp.targets.simulator.transforms.scheduling.parts import Part
 from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
 from autocomp.targets.simulator.transforms.scheduling.whole_cost import WholeCostModel
@@ -96,7 +97,8 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        return blocked(*joined(*lined(*sized(whole.computation, staged(tasks_of(whole)), whole.halves))))
+        tiles = joined(*lined(*sized(whole.computation, staged(tasks_of(whole)), whole.halves)))
+        return with_wide_stores(*blocked(*tiles))
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 

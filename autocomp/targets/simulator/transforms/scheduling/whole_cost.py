@@ -40,6 +40,8 @@ class WholeCostModel(CostModel):
             return self.computation.depth
         if stream == "right" and self._column(stream) != self.computation.depth:
             return self.computation.depth
+        if stream == "result" and self._column(stream) == self.computation.row:
+            return self.computation.column
         return self.computation.column if stream == "right" else self.computation.row
 
     def lines(self, grid: Grid) -> frozenset[str]:

@@ -36,6 +36,15 @@ class Move:
         return -(-self.columns // self.width)
 
 
+def store_of(form: Form) -> Transfer | None:
+    """The one transfer of a form that stores to a tensor; None where there are others."""
+    if len(form.transfers) != 1:
+        return None
+    (transfer,) = form.transfers
+    stores = transfer.target.pointer and len(transfer.moved) == 1 and not transfer.moved[0].source.pointer
+    return transfer if stores else None
+
+
 def extent(form: Form, transfer: Transfer, axis: str) -> int:
     return min(form.number(bound) for bound in transfer.bounds[axis])
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from autocomp.simulator import _core
-from autocomp.targets.simulator import isa
 from autocomp.targets.simulator.isa import algebra
-from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.meaning import Side, Stride, Transfer
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.tree import AddressField
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands, of_trace
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 from autocomp.targets.simulator.transforms.scheduling.lifting.moved import extent
+from autocomp.targets.simulator.transforms.scheduling.lifting.replaced import Changes, replaced
 from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Touches
 
 
@@ -47,7 +45,14 @@ def narrowed(touches: Touches) -> Touches:
             cut = known[key]
             if cut is not None:
                 cuts[command] = cut
-    return Touches(_cut_up(commands, cuts)) if cuts else touches
+    parts = {command: [_part(cut, number) for number in range(cut.count)] for command, cut in cuts.items()}
+    return Touches(replaced(commands, parts)) if parts else touches
+
+
+def _part(cut: _Cut, number: int) -> Changes:
+    """The operands of a part of a command."""
+    grown = {name: number * step for name, step in cut.steps.items()}
+    return {**grown, cut.operand: cut.last if number == cut.count - 1 else cut.usual}
 
 
 def _rows_of_tiles(touches: Touches) -> tuple[Column, Column]:
@@ -119,42 +124,3 @@ def _is_like(part: Form, whole: Form, transfer: Transfer, sides: tuple[Side, Sid
         for axis, step in side.steps.items()
         if extent(part, transfer, axis) > max(1, step.width)
     )
-
-
-def _cut_up(commands: Commands, cuts: Mapping[int, _Cut]) -> Commands:
-    """The commands with some of them cut up. The first part of each passes the tokens."""
-    tables = isa.lower(commands.accelerator)
-    instruction, _, arguments, lines = commands.trace.columns(tables.machine)
-    forms = [commands.forms[number] for number in commands.form.tolist()]
-    made: list[tuple[int, list[int | float], int]] = []
-    for number, (form, first) in enumerate(zip(forms, commands.first.tolist(), strict=True)):
-        cut = cuts.get(number)
-        for part in range(1 if cut is None else cut.count):
-            given = (commands.arguments if part else arguments)[first : first + len(form.instruction.parameters)]
-            operands = list(_operands(form, given.tolist(), cut, part))
-            made.append((int(instruction[number]), operands, int(lines[number])))
-    trace = _core.Trace(
-        tables.machine,
-        np.array([one for one, _, _ in made], np.int32),
-        [values for _, values, _ in made],
-        np.zeros(len(made), np.int64),
-        np.array([line for _, _, line in made], np.int32),
-    )
-    return of_trace(commands.accelerator, trace, commands.tensors)
-
-
-def _operands(form: Form, given: Sequence[int], cut: _Cut | None, part: int) -> Iterator[int | float]:
-    """The operands of a part of a command."""
-    for value, parameter in zip(given, form.instruction.parameters, strict=True):
-        if cut is not None and parameter.name == cut.operand:
-            yield cut.last if part == cut.count - 1 else cut.usual
-        elif cut is not None and parameter.name in cut.steps:
-            yield value + part * cut.steps[parameter.name] * _one(form, parameter)
-        else:
-            yield algebra.bits_to_float(value) if parameter.kind == "float" else value
-
-
-def _one(form: Form, parameter: m.Parameter) -> int:
-    """The growth of an operand from a local row to the next, or from a byte in DRAM."""
-    space = form.space(parameter.name) if parameter.kind == "address" else None
-    return 1 if space is None else 1 << space.field(space.row_field)[1]

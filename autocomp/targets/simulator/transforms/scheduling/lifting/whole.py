@@ -22,6 +22,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.coordinates import
 from autocomp.targets.simulator.transforms.scheduling.lifting.narrow import narrowed
 from autocomp.targets.simulator.transforms.scheduling.lifting.registers import placed_by_registers
 from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Touch, Touches, has_rows, matrix
+from autocomp.targets.simulator.transforms.scheduling.lifting.woven import unwoven
 
 MAX_COMMANDS = 1_000_000
 _FROM = "from"  # the buffer that a command moves on to another one
@@ -76,7 +77,7 @@ def whole_of(commands: Commands) -> Whole:
     """The contraction of whole tiles that commands carry out. Raises NotApplicable where that is not seen."""
     if len(commands) > MAX_COMMANDS:
         raise NotApplicable(f"the kernel issues more than {MAX_COMMANDS} commands")
-    return _Follower(narrowed(Touches(commands))).whole()
+    return _Follower(narrowed(Touches(unwoven(commands)))).whole()
 
 
 class _Follower:

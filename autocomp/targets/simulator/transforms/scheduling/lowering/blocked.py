@@ -7,14 +7,15 @@ commands and longer requests.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.isa.algebra import names_in
 from autocomp.targets.simulator.isa.derived.meaning import Stride, Transfer
 from autocomp.targets.simulator.isa.timing import unit_number
 from autocomp.targets.simulator.transforms.analysis.requests import unit_settings
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
 from autocomp.targets.simulator.transforms.scheduling.lifting.moved import Move, extent, move_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     Extent,
@@ -26,7 +27,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import counted
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Tasks, Wide
 
-_ROWS = 16  # of loads: with fewer, those in flight leave requests unused; with more, the first one comes late
+MANY_ROWS = 16  # of moves: with fewer, those in flight leave requests unused; with more, the first one comes late
 
 
 def blocked(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
@@ -65,7 +66,7 @@ def _blocked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     ((name,), (dim,)) = names, along
     if {short_along(value) for value in load.operands.values()} - {"", dim}:
         return tasks
-    most = _most(load, name, move.width)
+    most = most_tiles(load, name, move.width)
     request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // move.columns
     wide = Wide(dim, most, max(1, request // move.element), whole="" if room.sized is None else room.sized[0])
     return _widened(tasks, operand, name, wide, move.width, dense=True)
@@ -78,26 +79,48 @@ def _counted(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     if transfer is None or load.piece is None or _taken(tasks, operand):
         return tasks
     local, dram = transfer.target.steps, transfer.moved[0].source.steps
+    for group in groups(load, transfer, source, local, dram):
+        grows = room.sized is None or grows_with(load, local[group.axis])
+        if not grows or group.rows != room.rows or group.dim in tasks.sizes:
+            continue
+        if {short_along(value) for value in load.operands.values()} - {"", group.dim}:
+            continue
+        dense = group.bytes == load.piece.bytes
+        request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // group.bytes
+        whole = "" if room.sized is None else room.sized[0]
+        most = most_tiles(load, group.count, 1)
+        wide = Wide(group.dim, most, max(1, request if dense else MANY_ROWS // group.rows), whole)
+        return _widened(tasks, operand, group.count, wide, 1, dense=dense)
+    return tasks
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The blocks of columns that a move counts with the operand `count`, one in the kernel. They follow one another
+    along an axis of the move, in DRAM along a dimension; `rows` and `bytes` are from one to the next."""
+
+    count: str
+    axis: str
+    dim: str
+    rows: int
+    bytes: int
+
+
+def groups(
+    command: Command, transfer: Transfer, tensor: Operand, local: Mapping[str, Stride], dram: Mapping[str, Stride]
+) -> Iterator[Groups]:
+    """The ways in which a move of one block of columns may take several; `local` and `dram` are its steps there."""
     for axis in local.keys() & dram.keys():
         try:
-            single = extent(load.given, transfer, axis) == 1
-            rows, bytes_apart = (load.given.number(steps[axis].rows) for steps in (local, dram))
+            single = extent(command.given, transfer, axis) == 1
+            rows, bytes_apart = (command.given.number(steps[axis].rows) for steps in (local, dram))
         except NotApplicable:
             continue
-        names = {name for bound in transfer.bounds[axis] for name in names_in(bound) if load.operands.get(name) == 1}
-        along = [dim for dim in source.dims if source.along(dim) == bytes_apart]
-        grows = room.sized is None or _grows(load, local[axis])
-        if not (single and grows) or rows != room.rows or len(names) != 1 or len(along) != 1 or along[0] in tasks.sizes:
-            continue
-        ((name,), (dim,)) = names, along
-        if {short_along(value) for value in load.operands.values()} - {"", dim}:
-            continue
-        dense = bytes_apart == load.piece.bytes
-        request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // bytes_apart
-        whole = "" if room.sized is None else room.sized[0]
-        wide = Wide(dim, _most(load, name, 1), max(1, request if dense else _ROWS // rows), whole)
-        return _widened(tasks, operand, name, wide, 1, dense=dense)
-    return tasks
+        names = {name for bound in transfer.bounds[axis] for name in names_in(bound)}
+        counts = [name for name in names if command.operands.get(name) == 1]
+        along = [dim for dim in tensor.dims if tensor.along(dim) == bytes_apart]
+        if single and len(counts) == len(along) == 1:
+            yield Groups(counts[0], axis, along[0], rows, bytes_apart)
 
 
 def _stacked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
@@ -113,7 +136,7 @@ def _stacked(computation: Contraction, tasks: Tasks, operand: str) -> Tasks:
     if len(names) != 1 or len(along) != 1 or along[0] in tasks.sizes:
         return tasks
     ((name,), (dim,)) = names, along
-    wide = Wide(dim, _most(load, name, move.rows), max(1, _ROWS // move.rows))
+    wide = Wide(dim, most_tiles(load, name, move.rows), max(1, MANY_ROWS // move.rows))
     return _widened(tasks, operand, name, wide, move.rows, dense=False)
 
 
@@ -131,9 +154,9 @@ def _in_lines(computation: Contraction, tasks: Tasks) -> Tasks:
     if len(names) != 1:
         return tasks
     (name,) = names
-    most = _most(load, name, rows)
+    most = most_tiles(load, name, rows)
     request = unit_number(unit_settings(tasks.accelerator, load.instruction), "request_max") // load.piece.bytes
-    wide = Wide(row, most, max(1, request if across else _ROWS // rows), piece=rows * bytes_of_row)
+    wide = Wide(row, most, max(1, request if across else MANY_ROWS // rows), piece=rows * bytes_of_row)
     load = replace(load, operands={**load.operands, name: Several(rows, wide.request, dense=across)})
     return replace(tasks, loads={**tasks.loads, "left": load}, wide={**tasks.wide, "left": wide}) if most > 1 else tasks
 
@@ -179,26 +202,26 @@ def _counting(load: Command, move: Move, grows: bool) -> frozenset[str]:
     step = move.local.steps[move.column_axis]
     if load.given.number(step.rows) != move.rows:
         return frozenset()
-    if grows and not _grows(load, step):
+    if grows and not grows_with(load, step):
         return frozenset()
     bounds = load.given.transfers[0].bounds[move.column_axis]
     named = frozenset(name for bound in bounds for name in names_in(bound))
     return named & {name for name, value in load.operands.items() if _usual(value) == move.columns}
 
 
-def _grows(load: Command, step: Stride) -> bool:
+def grows_with(move: Command, step: Stride) -> bool:
     """True if the rows from one block to the next grow with a tile."""
-    return any(isinstance(load.operands.get(name), Extent) for name in names_in(step.rows))
+    return any(isinstance(move.operands.get(name), Extent) for name in names_in(step.rows))
 
 
 def _usual(value: Value) -> Value:
     return value.usual if isinstance(value, Varied) else value
 
 
-def _most(load: Command, name: str, width: int) -> int:
-    """Tiles in one load, by the range of the operand and what the instruction requires."""
-    high = next(p.high for p in load.instruction.parameters if p.name == name) or width
+def most_tiles(move: Command, name: str, width: int) -> int:
+    """Tiles in one move, by the range of the operand and what the instruction requires."""
+    high = next(p.high for p in move.instruction.parameters if p.name == name) or width
     tiles = high // width
-    while tiles > 1 and not load.given.requires({**load.given.operands, name: tiles * width}):
+    while tiles > 1 and not move.given.requires({**move.given.operands, name: tiles * width}):
         tiles -= 1
     return tiles

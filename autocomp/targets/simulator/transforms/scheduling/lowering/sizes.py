@@ -19,7 +19,7 @@ from autocomp.targets.simulator.transforms.analysis.requests import unit_setting
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand, Subscript
 from autocomp.targets.simulator.transforms.scheduling.lowering.operands import Extent, Varied
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Sized, Tasks, Wide
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Room, Sized, Tasks, Wide
 
 _WORDS = {  # the dimension that an operand's role stands for, by what the command moves
     "left": {"rows": "row", "cols": "depth"},
@@ -181,7 +181,7 @@ class _Sizing:
             first=None if t.first is None else open_to(t.first, "product"),
             finish=tuple(open_to(command, "finish") for command in t.finish),
             store=open_to(t.store, "result"),
-            rooms={name: replace(room, sized=self._grown(name)) or room for name, room in t.rooms.items()},
+            rooms={name: self._room(name, room) for name, room in t.rooms.items()},
             sizes={**t.sizes, self._dim: Sized(min(self._step, self._total), most)},
             wide={**t.wide, **self._wide(counted[self._side])},
         )
@@ -201,6 +201,14 @@ class _Sizing:
         most = min((p.high or self._total) for p in load.instruction.parameters if p.name in names)
         element = self._c.operands[self._side].tensor.element
         return {self._side: Wide(self._dim, most, unit_number(unit, "request_max") // element)}
+
+    def _room(self, name: str, room: Room) -> Room:
+        """A buffer with the rows that a tile has of it. A coordinate may have several, as a row of several groups."""
+        grown, size = self._grown(name), min(self._step, self._total)
+        several = self._word == "row" and self._t.owner(name) == self._side and not room.rows % size
+        if grown is None and room.sized is None and several:
+            return replace(room, sized=(self._dim, 1), each=room.rows // size)
+        return replace(room, sized=grown)
 
     def _grown(self, name: str) -> tuple[str, int] | None:
         """The dimension that the rows of a buffer grow with, and the elements that one row holds."""

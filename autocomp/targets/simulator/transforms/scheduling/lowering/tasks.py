@@ -99,15 +99,17 @@ class Sized:
 
 @dataclass(frozen=True)
 class Wide:
-    """A load that may bring several tiles along a dimension: coordinates at most, and those that fill a request. The
+    """A move that may take several tiles along a dimension: coordinates at most, and those that fill a request. The
     tiles of another dimension may have to be `whole`: a short one would lie elsewhere. Of an operand that comes in
-    pieces these are counted, and `piece` is the bytes from one to the next in DRAM if a load may bring both."""
+    pieces these are counted, and `piece` is the bytes from one to the next in DRAM if a load may bring both. The rows
+    of `woven` tiles take turns in local memory: the first rows of all come before the second."""
 
     dim: str
     most: int
     request: int
     whole: str = ""
     piece: int = 0
+    woven: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ class Tasks:
         return (self.loads[operand], *self.brings[operand])
 
     def width(self, operand: str, grid: Grid) -> int:
-        """Tiles in one load of an operand: as many as fill a request, where the schedule does not say."""
+        """Tiles in one move of an operand or of results: as many as fill a request, where the schedule does not say."""
         wide = self.wide.get(operand)
         if wide is None:
             return 1
@@ -201,7 +203,16 @@ class Tasks:
         if wide.whole and grid.computation.extents[wide.whole] % tile.get(wide.whole, 1):
             return 1
         chosen = grid.schedule.width.get(operand, -(-wide.request // size))
-        return max(1, min(chosen, wide.most // size, grid.block[wide.dim]))
+        room = [self._most_passing(relay, grid) for relay in self.relays if operand == self.owner(relay) == "result"]
+        return max(1, min(chosen, wide.most // size, grid.block[wide.dim], *room))
+
+    def _most_passing(self, relay: str, grid: Grid) -> int:
+        """Tiles that half of the memory of a further buffer has room for."""
+        return self.accelerator.memory(self.rooms[relay].memory).rows // 2 // self.rows(relay, grid)
+
+    def passing(self, relay: str, grid: Grid) -> int:
+        """Local rows of what lies in one place of a further buffer: a tile, or all that one store takes."""
+        return self.rows(relay, grid) * (self.width("result", grid) if self.owner(relay) == "result" else 1)
 
     def lapped(self, operand: str, grid: Grid) -> str:
         """The dimension along which tiles of an operand lie in reverse, the short one right in front of a whole one:
@@ -233,11 +244,11 @@ class Tasks:
         return tuple(name for name, room in self.rooms.items() if name not in main and room.addressed)
 
     def room(self, relay: str, grid: Grid) -> int:
-        """Tiles that the memory of a further buffer has room for, of each operand that passes it; few beside panels."""
+        """Places that the memory of a further buffer has room for, for each operand that passes; few beside panels."""
         memory = self.rooms[relay].memory
         if any(self.rooms[name].memory == memory for name in (*self.loads, "result")):
-            return _ON_WAY
-        rows = sum(self.rows(other, grid) for other in self.relays if self.rooms[other].memory == memory)
+            return max(1, min(_ON_WAY, self.accelerator.memory(memory).rows // 2 // self.passing(relay, grid)))
+        rows = sum(self.passing(other, grid) for other in self.relays if self.rooms[other].memory == memory)
         return self.accelerator.memory(memory).rows // rows
 
     def held_near(self, operand: str, grid: Grid) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
 )
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, RowSetting, record_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address
-from autocomp.targets.simulator.transforms.scheduling.lowering.whole_places import PIECE, WholePlaces, counter
+from autocomp.targets.simulator.transforms.scheduling.lowering.whole_places import PIECE, WITHIN, WholePlaces, counter
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
 _MOST_SETTINGS = 64
@@ -204,16 +204,34 @@ class WholeNest(WholePlaces):
         return self._do(self.leaves.start, tile, at, {"result": phase})
 
     def store(self, tile: Mapping[str, str], at: str, phase: str) -> Lines:
-        """The commands that store a tile of results. Where programs order units, and results pass further memories, the
-        first one waits for the store of the tile that had its place there before."""
+        """The commands that store the tiles of results which one store takes. Where programs order units, and results
+        pass further memories, the first one waits for the store of the tiles that had their place there before."""
         signals, waits = self._emptied()
+        column, width = self._side("result"), self._width("result")
+        finish = self.leaves.finish
         lines = [*waits, *([f"{counter('result')}++;"] if self._passing else [])]
+        if width > 1:
+            tiles = self._wide("result", tile, at)
+            tile = {**tile, f"{_TILES} {column}": tiles}
+            one = {**tile, column: f"{tile[column]} + {WITHIN}", WITHIN: WITHIN}
+            finished = self._in_turn_on(finish, one, at, phase)
+            head = f"for (int {WITHIN} = 0; {WITHIN} < {tiles}; {WITHIN}++) {{"
+            lines += [head, *finished, "}"] if finished else []
+        else:
+            lines += self._in_turn_on(finish, tile, at, phase)
+        stored = self.leaves.store
+        order = self._order.between(finish[-1].instruction.unit, stored.instruction.unit) if finish else []
+        return [*lines, *order, *self._do(stored, tile, at, {"result": phase}), *signals]
+
+    def _in_turn_on(self, commands: Sequence[Command], tile: Mapping[str, str], at: str, phase: str) -> Lines:
+        """Commands on a tile of results, one after the other."""
+        lines: Lines = []
         unit: str | None = None
-        for command in self.leaves.results:
+        for command in commands:
             order = self._order.between(unit, command.instruction.unit)
             lines += [*order, *self._do(command, tile, at, {"result": phase})]
             unit = command.instruction.unit
-        return [*lines, *signals]
+        return lines
 
     @property
     def _passing(self) -> tuple[str, ...]:

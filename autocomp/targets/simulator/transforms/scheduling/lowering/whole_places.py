@@ -15,6 +15,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tile
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
 PIECE = "piece"  # among the coordinates of a tile: that of the piece in it
+WITHIN = "within"  # the same: its number among the tiles of one store
 
 
 @dataclass
@@ -127,16 +128,21 @@ class WholePlaces(Nest):
             rows = self.grid.held(operand) * self._pitch(operand)
             buffers[operand] = Buffer(rooms[operand].memory, rows, places)
         for relay in self.leaves.relays:
-            buffers[relay] = Buffer(rooms[relay].memory, self._pitch(relay), self.leaves.places(relay, self.grid))
+            rows, places = self.leaves.passing(relay, self.grid), self.leaves.places(relay, self.grid)
+            buffers[relay] = Buffer(rooms[relay].memory, rows, places)
         return buffers
 
     def _row_of(self, buffer: str, tile: Mapping[str, str], at: str, phase: str) -> str:
         if buffer not in self.leaves.relays:
             return self._row(buffer, tile, at, phase)
         first, *others = self._places[buffer]
+        owner, known = self.leaves.owner(buffer), self._buffers()[buffer]
+        if owner == "result" and WITHIN in tile:
+            apart = 1 if self.leaves.wide["result"].woven else self._pitch(buffer)
+            outside = {dim: at for dim, at in tile.items() if dim != WITHIN}
+            return f"{self._row_of(buffer, outside, at, phase)} + ({tile[WITHIN]}) * {apart}"
         if not others:
             return str(first)
-        owner, known = self.leaves.owner(buffer), self._buffers()[buffer]
         number = counter(owner)
         for dim in self.leaves.dims_near(owner, self.grid):
             number = f"({number}) * {self.grid.block[dim]} + ({tile.get(dim, '0')})"
