@@ -36,6 +36,7 @@ def expanded(text: str, **names: int) -> str:
         ("enum mode { OFF, ON = 4, AUTO };\nenum mode m = AUTO;", "int m = 5;"),
         ("typedef enum { LOW = -1, HIGH } level;\nlevel x = LOW;", "int x = (-1);"),
         ("enum { ALL = 0x" + "f" * 5000 + " };\nint x = ALL;", "int x = (-1);"),
+        ("typedef void (*load)(int, char*);\nload f = g;", "function_of_2_t f = g;"),
         ("__attribute__((aligned(16))) int x;", "int x;"),
     ],
 )

@@ -48,6 +48,32 @@ int applied(int (*f)(int n), int n) {
     return f(n) + (*f)(n + 1);
 }
 
+typedef struct { int32_t* data; size_t rows, cols; } matrix_t;
+typedef int (*map_t)(int);
+
+int32_t* at(const matrix_t m, size_t row, size_t col) {
+    return m.data + row * m.cols + col;
+}
+
+int sum_of(const matrix_t* m, map_t map) {
+    int total = 0;
+    for (size_t i = 0; i < m->rows; i++) {
+        for (size_t j = 0; j < m->cols; j++) {
+            total += map(*at(*m, i, j)) + m->data[0];
+        }
+    }
+    return total;
+}
+
+int sums(const matrix_t* a, const matrix_t* b) {
+    return sum_of(a, twice) * 3 + sum_of(b, square);
+}
+
+int grown(const size* s, size* t) {
+    t->rows += 5;
+    return s->rows;
+}
+
 void solution(int32_t x[8][8], float f[16], int64_t out[64]) {
     tile_type t = {{2, 3}, {{1, {2, 3}}, {4}}, {{1, 2, 3, 4}, {5, 6, 7, 8}}};
     size a = {7, 5}, b = a;
@@ -81,6 +107,10 @@ void solution(int32_t x[8][8], float f[16], int64_t out[64]) {
         size* each = i == 0 ? &a : p;
         out[13 + i] = each->cols;
     }
+    matrix_t all = {&x[0][0], 8, 8}, part = {&x[1][2], 2, 3}, rows = {&x[4][0], 3, 8};
+    out[16] = grown(&a, &a) * 100 + grown(&a, &b);
+    map_t maps[2] = {twice, square};
+    out[15] = sums(&all, &rows) + sum_of(&part, maps[1]);
     int (*g)(int) = &twice, (*table[2])(int) = {square, twice};
     void (*write)(int64_t*, int);
     for (int i = 0; i < 4; i++) {

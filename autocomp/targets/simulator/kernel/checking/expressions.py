@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from autocomp.data import closest
+from autocomp.targets.simulator.kernel.checking.conversions import Conversions
 from autocomp.targets.simulator.kernel.checking.scope import Scope, Symbol, Tensor, Unit, constant_of, describe
 from autocomp.targets.simulator.kernel.code.arithmetic import (
     add_to_pointer,
@@ -24,9 +25,6 @@ from autocomp.targets.simulator.kernel.code.arithmetic import (
 )
 from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT, Code
 from autocomp.targets.simulator.kernel.code.typed import (
-    INT64_HIGH,
-    INT64_LOW,
-    Address,
     Assign,
     Check,
     Constant,
@@ -36,11 +34,9 @@ from autocomp.targets.simulator.kernel.code.typed import (
     Sequence,
     Value,
     Variable,
-    bounds,
     is_null,
 )
 from autocomp.targets.simulator.kernel.code.types import (
-    BOOL,
     DOUBLE,
     FLOAT,
     INT,
@@ -63,17 +59,16 @@ MAX_BYTES = 1 << 40  # of one array: offsets in pointers have 48 bits
 BUILTIN_NAMES = {"NULL": Constant(Pointer(VOID), 0), "true": Constant(INT, 1), "false": Constant(INT, 0)}
 
 
-class Expressions:
-    """The expressions of one function. `new_slot` reserves a register of its frame; `call` checks a call.
+class Expressions(Conversions):
+    """The expressions of one function; `call` checks a call.
 
     `valued` are the registers of variables declared without a value that surely have one where the next expression is
     evaluated; reading any other of them is checked when the kernel runs.
     """
 
     def __init__(self, unit: Unit, scope: Scope, new_slot: Callable[[Any], int]) -> None:
-        self.unit = unit
+        super().__init__(unit, new_slot)
         self.scope = scope
-        self.new_slot = new_slot
         self.call: Callable[[ast.Call], Value]
         self.valued: frozenset[int] = frozenset()
         self._rules: dict[type, Callable[[Any], Value]] = {
@@ -94,9 +89,6 @@ class Expressions:
             ast.Increment: self._step,
             ast.InitializerList: lambda node: self.fail(node, "a list in braces can only initialise an array"),
         }
-
-    def fail(self, node: Any, message: str, hint: str | None = None) -> NoReturn:
-        self.unit.fail(node, message, hint)
 
     # --- entry points ---
 
@@ -150,57 +142,11 @@ class Expressions:
                 self.fail(extent, f"an array may take at most 2^{MAX_BYTES.bit_length() - 1} bytes")
         return result
 
-    def assigned(self, value: Value, kind: CType, node: Any) -> Value:
-        """A value as it is stored into a variable of a type, passed by value or returned."""
-        if isinstance(kind, Pointer):
-            if is_null(value) or isinstance(value.type, Pointer):
-                return retype(value, kind)
-            self.fail(node, f"{kind} is needed here, not {describe(value.type)}", "write a cast if that is meant")
-        return self.cast(value, kind, node)
-
     def _cast(self, node: ast.Cast) -> Value:
         kind = self.type_of(node.type, node)
         if kind in NARROW_FLOATS:
             self.fail(node, f"a value of type {kind}: it is a type of elements in memory", "use float")
         return self.cast(self.value(node.operand), kind, node)
-
-    def cast(self, value: Value, kind: CType, node: Any) -> Value:
-        source = value.type
-        if isinstance(kind, Void):
-            return value if isinstance(source, Void) else Sequence(VOID, (value,), Constant(VOID, 0))
-        if isinstance(source, Scalar) and isinstance(kind, Scalar):
-            return convert(value, kind)
-        if isinstance(source, Pointer) and kind == BOOL:
-            return operation(BOOL, Code.ToBool, value)
-        if isinstance(source, Pointer) and isinstance(kind, Scalar):
-            number = retype(value, INT64)
-            if kind.floating or kind.bits < 64:
-                number = self._local_address(number, kind, node)
-            elif not is_null(value):
-                self.unit.numeric_addresses.add(node.line)
-            return convert(number, kind)
-        if isinstance(kind, Pointer) and isinstance(source, Pointer | Scalar):
-            if isinstance(source, Scalar) and source.floating:
-                self.fail(node, f"{source} cannot become a pointer")
-            if isinstance(source, Scalar) and isinstance(value, Constant) and int(value.value) >> POINTER_SHIFT:
-                self.fail(node, f"{value.value} is not the address of a tensor", "write &A[i][j]")
-            return retype(value, kind)
-        return self.fail(node, f"{describe(source)} cannot become {describe(kind)}")
-
-    def _local_address(self, number: Value, kind: Scalar, node: Any) -> Value:
-        """A pointer as the local address that it may hold, which is a small number; the address of a tensor is
-        refused, where need be in the run."""
-        message = f"the address of a tensor does not fit into {kind}"
-        low, high = (number.value,) * 2 if isinstance(number, Address) else bounds(number)
-        if kind.floating or low >= 1 << POINTER_SHIFT:
-            self.fail(node, message, "use uint64_t")
-        if high < 1 << POINTER_SHIFT:
-            return number
-        held, fits = self.temporary(number, node), self.temporary(Constant(INT, 0), node)
-        self.unit.messages.append(message)
-        small = operation(INT, Code.LtU, held, Constant(INT64, 1 << POINTER_SHIFT))
-        check = Check(VOID, fits, len(self.unit.messages) - 1)
-        return Sequence(INT64, (Assign(INT64, held, number), Assign(INT, fits, small), check), held)
 
     # --- places ---
 
@@ -438,12 +384,6 @@ class Expressions:
         old = self.temporary(place, node)
         change = self._given(node.target, self._assign(place, node, node.operator[0], Constant(INT, 1)), read=True)
         return Sequence(place.type, (*effects, Assign(place.type, old, place), change), old)
-
-    def temporary(self, value: Value, node: Any) -> Variable:
-        """A fresh register that is to hold a value."""
-        integer = not (isinstance(value.type, Scalar) and value.type.floating)
-        low, high = bounds(value) if integer else (INT64_LOW, INT64_HIGH)
-        return Variable(value.type, self.new_slot(node), low, high)
 
     def _need_integer(self, value: Value, node: Any, what: str) -> None:
         if not isinstance(value.type, Scalar) or value.type.floating:

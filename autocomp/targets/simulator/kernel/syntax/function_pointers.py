@@ -7,17 +7,40 @@ int f = 1;             if (f == 1) { g(3); }
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from autocomp.errors import KernelError, Place
 from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.pieces import Piece, split
 from autocomp.targets.simulator.kernel.syntax.walk import rebuilt, walk
 
-POINTER = "function "  # begins the name of the type of such a pointer; its number of parameters follows
+_TYPE = re.compile(r"function_of_(\d+)_t")
 Types = Mapping[str, ast.Type]
 Item = TypeVar("Item", ast.Function, ast.Declaration)
+
+
+def type_of(count: int) -> str:
+    """The name of the type of pointers to functions with this number of parameters."""
+    return f"function_of_{count}_t"
+
+
+def named_pointer(words: Sequence[Piece]) -> tuple[str, str] | None:
+    """The name that `typedef void (*name)(int, int8_t*)` gives, and the type; None of other words."""
+    texts = [word.text for word in words]
+    star = next((n for n, pair in enumerate(pairwise(texts)) if pair == ("(", "*")), None)
+    if star is None or texts[star + 3 : star + 5] != [")", "("] or texts[-1] != ")":
+        return None
+    parameters = [part for part in split(words[star + 5 : -1]) if part and [word.text for word in part] != ["void"]]
+    return texts[star + 2], type_of(len(parameters))
+
+
+def has_pointers(text: str) -> bool:
+    """Tells whether a text may declare pointers to functions."""
+    return re.search(rf"\(\s*\*|\b{_TYPE.pattern}\b", text) is not None
 
 
 def numbered(
@@ -44,8 +67,8 @@ def _variables(item: Any) -> Types:
 
 def _parameters(kind: ast.Type | None) -> int | None:
     """The number of parameters of the functions that a variable of this type points at; None for other types."""
-    is_pointer = kind is not None and kind.name.startswith(POINTER)
-    return int(kind.name.removeprefix(POINTER)) if kind is not None and is_pointer else None
+    found = None if kind is None else _TYPE.fullmatch(kind.name)
+    return None if found is None else int(found[1])
 
 
 def _given(item: Any, variables: Types, passed: Mapping[str, Sequence[ast.Type]]) -> Iterator[tuple[int, str]]:

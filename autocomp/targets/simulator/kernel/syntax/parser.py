@@ -13,7 +13,7 @@ from autocomp.grammar import parser_of
 from autocomp.lalr import LalrParser, UnexpectedToken
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.kernel.syntax.comments import attach_comments
-from autocomp.targets.simulator.kernel.syntax.function_pointers import numbered
+from autocomp.targets.simulator.kernel.syntax.function_pointers import has_pointers, numbered
 from autocomp.targets.simulator.kernel.syntax.globals import at_their_uses
 from autocomp.targets.simulator.kernel.syntax.lexer import (
     MAX_DEPTH,
@@ -24,6 +24,7 @@ from autocomp.targets.simulator.kernel.syntax.lexer import (
 )
 from autocomp.targets.simulator.kernel.syntax.preprocessor import preprocess
 from autocomp.targets.simulator.kernel.syntax.reductions import Reductions
+from autocomp.targets.simulator.kernel.syntax.structure_values import read_by_value
 from autocomp.targets.simulator.kernel.syntax.structures import dissolved
 from autocomp.targets.simulator.kernel.syntax.variable_extents import flattened
 from autocomp.targets.simulator.kernel.syntax.walk import depth_exceeds
@@ -31,7 +32,6 @@ from autocomp.targets.simulator.kernel.syntax.walk import depth_exceeds
 MAX_SOURCE = 1 << 18  # characters: a second or two to read and check
 
 _STRUCTURES = re.compile(r"\bstruct\b|->|\.[A-Za-z_]")  # a text may have some
-_POINTERS_TO_FUNCTIONS = re.compile(r"\(\s*\*")
 
 
 def parse(text: str, source_name: str = "<kernel>", names: Mapping[str, int | float] | None = None) -> ast.Kernel:
@@ -81,8 +81,8 @@ def _kernel(items: Sequence[Any], text: str, source_name: str) -> ast.Kernel:
     functions: Sequence[ast.Function] = [item for item in items if isinstance(item, ast.Function)]
     outside: Sequence[ast.Declaration] = [item for item in items if isinstance(item, ast.Declaration)]
     if _STRUCTURES.search(text):
-        functions, outside = dissolved(functions, outside)
-    if _POINTERS_TO_FUNCTIONS.search(text):
+        functions, outside = dissolved(read_by_value(functions, outside), outside)
+    if has_pointers(text):
         functions, outside = numbered(functions, outside)
     functions = [flattened(function) for function in functions]
     if not functions:

@@ -13,6 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from autocomp.errors import KernelError, Place
 from autocomp.targets.simulator.kernel.syntax.conditions import Unknown, value_of
+from autocomp.targets.simulator.kernel.syntax.function_pointers import named_pointer
 from autocomp.targets.simulator.kernel.syntax.pieces import Piece, closed, pieces_of, placed, split, stripped
 
 MAX_RESULT = 1 << 20  # characters
@@ -139,6 +140,10 @@ class _Preprocessor:
                 words = [Piece("WORD", "int", line), *words[2:]]
         if not is_typedef:
             return "".join(f"{p.text} " for p in words) + ";" if len(words) > 1 else ""
+        pointer = named_pointer(words)
+        if pointer is not None:
+            self._macros[pointer[0]] = Macro((Piece("WORD", pointer[1], line),))
+            return ""
         if len(words) < 2 or words[-1].kind != "WORD":
             self._fail(line, "a typedef gives a name to a number's or pointer's type, as in `typedef int8_t value_t;`")
         body = [part for word in words[:-1] for part in (word, Piece("BLANK", " ", line))]
@@ -321,8 +326,10 @@ class _Preprocessor:
 
     def _include(self, what: str, line: int) -> None:
         if what.startswith("<") and what.endswith(">"):
-            if what[1:-1] not in SYSTEM_HEADERS:
+            if what[1:-1] not in SYSTEM_HEADERS and "/" not in what:
                 self._fail(line, f"unknown system header {what}", f"known: {', '.join(sorted(SYSTEM_HEADERS))}")
+            if what[1:-1] not in SYSTEM_HEADERS:
+                self._includes.append((what[1:-1], line))
         elif len(what) > 2 and what[0] == what[-1] == '"':
             if what[1:-1] not in SYSTEM_HEADERS:
                 self._includes.append((what[1:-1], line))

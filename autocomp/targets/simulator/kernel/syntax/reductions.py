@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lark import Transformer
 
 from autocomp.targets.simulator.kernel.syntax import ast, several_steps
-from autocomp.targets.simulator.kernel.syntax.function_pointers import POINTER
+from autocomp.targets.simulator.kernel.syntax.function_pointers import type_of
 from autocomp.targets.simulator.kernel.syntax.lexer import (
     Token,
     at,
@@ -86,9 +86,8 @@ class Reductions(Transformer[Any, Any]):
         return base, any(t.value == "const" for t in tokens), any(t.type == "STATIC" for t in tokens)
 
     def structure(self, c: list[Any]) -> ast.Type:
-        token, name = c[0], c[1]
-        tag = name.value if name is not None else f"of line {token.line}, {token.column}"
-        return ast.Type(f"struct {tag}", fields=c[2] if len(c) > 2 else ())
+        tag = c[1].value if isinstance(c[1], Token) else f"of line {c[0].line}, {c[0].column}"
+        return ast.Type(f"struct {tag}", fields=() if isinstance(c[-1], Token) else c[-1])
 
     def fields(self, c: list[Any]) -> tuple[ast.Declaration, ...]:
         return tuple(child for child in c[1:-1] if child is not None)
@@ -131,7 +130,7 @@ class Reductions(Transformer[Any, Any]):
         name = next((child for child in c if isinstance(child, Token) and child.type == "NAME"), None)
         extents = tuple(child[0] for child in c if isinstance(child, list))
         count = sum(isinstance(child, ast.KernelParameter) and child.type.name != "void" for child in c)
-        kind = ast.Type(f"{POINTER}{count}", extents=extents)
+        kind = ast.Type(type_of(count), extents=extents)
         line, column = (name.line, name.column) if name is not None else (0, 0)
         return ast.Declarator(name.value if name is not None else "", kind, c[-1], line, column)
 

@@ -66,6 +66,14 @@ class Definitions:
             fail(node, f"{kind.name!r} is not defined", f"the structures of this file: {known}")
         return self._fields[kind.name]
 
+    def names(self) -> Iterator[str]:
+        """The types of the file's structures."""
+        return iter(self._fields)
+
+    def of_type(self, name: str) -> Mapping[str, ast.Type]:
+        """The types of the fields of a structure that is defined, by name."""
+        return self._fields[name]
+
     def leaves(self, kind: ast.Type, node: Any) -> Iterator[Field]:
         """The numbers, pointers and arrays of a structure, without the extents of an array of it."""
         for name, field in self.fields_of(kind, node).items():
