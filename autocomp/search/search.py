@@ -206,7 +206,8 @@ class Search:
         self._effects.evaluate("evaluate", "evaluate", [draft], always=True)
         root = self._effects.judged(draft)
         look = f"look at it with: autocomp run {self._folder.kernel_path(kernel)} --workload ..."
-        require_correct_start(root, self._problem.agents.target, self._problem.agents.workload, look)
+        agents = self._problem.agents
+        require_correct_start(root, text, agents.target, agents.workload, look)
         self._effects.record_candidate("candidate", root)
         return root
 

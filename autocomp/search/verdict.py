@@ -25,9 +25,12 @@ def with_verdict(candidate: Candidate, evaluation: Evaluation, stages: Sequence[
     return replace(candidate, outcome=f"{FAILED}{stage}", message=message, evaluation=evaluation)
 
 
-def require_correct_start(root: Candidate, target: Target, workload: Workload, look: str | None = None) -> None:
-    """Raise KernelError or CandidateFailure if the starting kernel is not correct, with the target's advice or `look`
-    as the hint; DeviceError if it passed and the target has no device to measure it on."""
+def require_correct_start(
+    root: Candidate, kernel: str, target: Target, workload: Workload, look: str | None = None
+) -> None:
+    """Raise KernelError or CandidateFailure if the starting kernel is not correct. The message has the cause where one
+    is found, the hint the target's advice or `look`. DeviceError if it passed and the target has no device to measure
+    it on."""
     if root.correct:
         return
     if root.message == UNMEASURED:
@@ -37,7 +40,11 @@ def require_correct_start(root: Candidate, target: Target, workload: Workload, l
         )
     error = KernelError if root.outcome == "failed check" else CandidateFailure
     message = f"the starting kernel is not correct ({root.outcome}): {root.message}"
-    raise error(message, hint=target.remedy(workload) or look)
+    remedy = target.remedy(workload)
+    if remedy is None and root.evaluation is not None:
+        cause = target.cause(kernel, workload, root.evaluation)
+        message += f"\ncause: {cause}" if cause else ""
+    raise error(message, hint=remedy or look)
 
 
 def failure_text(candidate: Candidate) -> str:

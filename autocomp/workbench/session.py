@@ -185,7 +185,7 @@ class Session:
         draft = Candidate(0, 0, None, None, self.folder.store_kernel(text), fingerprint, PENDING)
         self._effects.evaluate("evaluate", "evaluate", [draft], always=True)
         root = self._effects.judged(draft)
-        require_correct_start(root, self.request.target, self.request.workload)
+        require_correct_start(root, text, self.request.target, self.request.workload)
         self._effects.record_candidate("candidate", root)
         return History(root)
 

@@ -51,3 +51,13 @@ def test_a_search_from_the_generated_kernel_has_one_start(autocomp: Command, tmp
     (tmp_path / "plain.yaml").write_text(WORKLOAD)
     result = autocomp("search", tmp_path / "plain.yaml", "--evaluations", 2, "--workers", 1, "--reuse", 0, "--json")
     assert json.loads(result.stdout)["starts"] == {}
+
+
+def test_wrong_values_come_with_their_cause(autocomp: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.c").write_text(KERNEL.replace("k == 0 ? 0x80000000 : 0xC0000000", "0xC0000000"))
+    (tmp_path / "mine.yaml").write_text(f"{WORKLOAD}kernel: mine.c\n")
+    cause = "compute (line 11) reads acc[0][0], which nothing has written"
+    judged = autocomp("run", tmp_path / "mine.c", "--workload", tmp_path / "mine.yaml", "--json")
+    assert json.loads(judged.stdout)["cause"].startswith(cause)
+    searched = autocomp("search", tmp_path / "mine.yaml", "--workers", 1, "--reuse", 0, "--run-dir", tmp_path / "run")
+    assert f"cause: {cause}" in searched.stderr

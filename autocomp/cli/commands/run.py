@@ -88,10 +88,14 @@ def run(
     )
     evaluation = _judge(evaluator, target, loaded, str(kernel)).evaluate(text, seed=judge_seed)
     shape = shape_of(text, loaded, target, evaluation) if evaluator is None else None
+    cause = target.cause(text, loaded, evaluation) if evaluator is None else ""
     if as_json:
-        print_json(document(evaluation) | {"over_time": asdict(shape) if shape is not None else None})
+        over_time = asdict(shape) if shape is not None else None
+        print_json(document(evaluation) | {"cause": cause, "over_time": over_time})
     else:
         console = make_console(sys.stdout, plain)
+        if cause:
+            console.print(f"cause: {cause}")
         print_evaluation(console, evaluation)
         if evaluator is None:
             print_shape(console, shape, evaluation)
