@@ -90,6 +90,26 @@ def test_products_take_several_lines_of_which_each_tap_reads_a_part(shared: bool
         assert cycles(workload, facts)
 
 
+@pytest.mark.parametrize("rows", [4, 6], ids=["a short tile", "one tile"])
+def test_products_take_rows_between_lines_that_stores_leave_out(rows: int) -> None:
+    """Six lines of six results, from lines of eight pixels: a product of four lines has 3 * 8 + 6 rows."""
+    workload = convolution(TPU)
+    schedule = {"tile": {"n": rows}, "block": {"j": 1}, "inner": ["k", "r", "i", "n"], "kept": True}
+    for more in ({}, {"ahead": ["left"], "deferred": True, "shared": True, "width": {"left": 8}}):
+        facts = _scheduled(analysed(workload), {**schedule, **more})
+        assert ("* 8 - 2, " if rows == 4 else ", 46, ") in kernel.print_kernel(facts.given)
+        assert cycles(workload, facts)
+
+
+def test_each_tap_has_its_rows_where_those_between_lines_would_take_longer() -> None:
+    """Five lines of four results, from lines of 14 pixels: 60 rows in place of 20."""
+    dims = {"N": 1, "H": 5, "W": 14, "C": 16, "K": 128, "R": 1, "S": 11}
+    workload = parse(yaml.safe_dump({"operation": "conv2d", "dims": dims, **TPU}), Path("conv.yaml"))
+    raised = raised_of(analysed(workload))
+    assert isinstance(raised.leaves, Tasks)
+    assert raised.leaves.lines is None
+
+
 @pytest.mark.long
 def test_rows_of_several_images_are_joined_image_by_image() -> None:
     workload = convolution(TPU, images=2)

@@ -97,8 +97,9 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        tiles = joined(*lined(*sized(whole.computation, staged(tasks_of(whole)), whole.halves)))
-        return with_wide_stores(*blocked(*tiles))
+        given = sized(whole.computation, staged(tasks_of(whole)), whole.halves)
+        choices = (with_wide_stores(*blocked(*joined(*pair))) for pair in (lined(*given), given))
+        return min(choices, key=lambda pair: WholeCostModel(*pair).busy)
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
 

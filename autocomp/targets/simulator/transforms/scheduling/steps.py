@@ -114,6 +114,8 @@ class _Estimate:
         model, grid = self._model, self._grid
         (extent, size), width = model.columns(stream, side, grid), model.width(stream, grid)
         tiles, last = self._tiles(side), self._last(side)
+        if side not in grid.dims("result" if stream == "start" else stream):
+            tiles = np.ones_like(tiles)
         columns = tiles * size - last * (-extent % size)
         if side in grid.schedule.halves:
             ends = np.array([grid.begins(side, number) for number in range(grid.tiles[side] + 1)])

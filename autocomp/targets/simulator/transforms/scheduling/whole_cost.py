@@ -16,7 +16,7 @@ from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lowering.operands import FIRST, Extent, Several, Varied
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Tasks
-from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
+from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,18 @@ class WholeCostModel(CostModel):
             return self.computation.column
         return self.computation.column if stream == "right" else self.computation.row
 
+    @property
+    def busy(self) -> float:
+        """Cycles of all products with the most rows in a tile, or of the moves of every tile once where these take
+        longer: to choose among ways to bring operands by."""
+        leaves, row = self.leaves, self.computation.row
+        tile = leaves.largest(self.computation)
+        if row in leaves.sizes:
+            tile = {**tile, row: min(self.computation.extents[row], leaves.sizes[row].most)}
+        order = (*self.computation.parallel, *self.computation.reduction)
+        grid = Grid(self.computation, Schedule(tile, {}, order, order, {}, shared=bool(self.computation.overlaps)))
+        return max(self.products(grid), sum(self.moves(stream, grid) for stream in (*OPERANDS, "result")))
+
     def lines(self, grid: Grid) -> frozenset[str]:
         """None: a move brings one piece, of all rows."""
         return frozenset()
@@ -52,7 +64,9 @@ class WholeCostModel(CostModel):
         return self._column(stream)
 
     def columns(self, stream: str, side: str, grid: Grid) -> tuple[int, int]:
-        return grid.computation.extents[side], grid.schedule.tile.get(side, 1)
+        size = grid.schedule.tile.get(side, 1)
+        several = side in grid.dims("result" if stream == "start" else stream)
+        return grid.computation.extents[side] if several else size, size
 
     def _column(self, stream: str) -> str:
         if stream in self.leaves.wide and not (stream == "left" and self.computation.pieced):
@@ -188,7 +202,7 @@ class WholeCostModel(CostModel):
     def _estimated(self, command: Command, sizes: Mapping[str, int]) -> float:
         accelerator = self.leaves.accelerator
         unit = unit_settings(accelerator, command.instruction)
-        parts = 1 if command.parts is None else command.parts.usual
+        parts = self._parts_of(command, sizes)
         if command.piece is not None and str(unit.get("kind", "")).startswith("transfer"):
             count, length, blocks, pieces = command.piece.count * parts, command.piece.bytes, 1, 1
             for value in command.operands.values():
@@ -206,13 +220,21 @@ class WholeCostModel(CostModel):
             return transfer_cycles(unit, memory, count, blocks, traffic) / pieces
         return parts * (self._stated(command, sizes, "busy", "rows") or 1.0)
 
+    @staticmethod
+    def _parts_of(command: Command, sizes: Mapping[str, int]) -> int:
+        """The commands that do together what is done to a tile of these sizes."""
+        count = 1 if command.parts is None else command.parts.count
+        if isinstance(count, Extent):
+            return sizes[count.dim] * count.each
+        return int(count.usual) if isinstance(count, Varied) else count
+
     def _stated(self, command: Command, sizes: Mapping[str, int], *keys: str) -> float:
         """The number that a command's timing states for a tile of these sizes; 0 for none."""
         form = command.given
         numbers: dict[str, int | float] = {}
         for name, value in command.operands.items():
             if isinstance(value, Extent):
-                numbers[name] = sizes[value.dim] * value.each
+                numbers[name] = sizes[value.dim] * value.each - value.less
             elif isinstance(value, Varied) and value.dim == FIRST:
                 numbers[name] = value.usual
         timing = form.instruction.timing

@@ -2,7 +2,8 @@
 
 Where a step along a filter goes to the next rows of a tile of the left operand, the tiles of all steps overlap. If a
 move brings all their rows at once, each step reads its own from one row further on. Products have to take the parts of
-several lines as one: some operand says how many lines there are, and another how many rows lie from one to the next.
+several lines as one: some operand says how many lines there are, and another how many rows lie from one to the next. Or
+they take all rows from the first line's part to the last line's, and no store takes the results of those between.
 """
 
 from __future__ import annotations
@@ -28,19 +29,21 @@ def lined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
         return computation, tasks
     if tasks.brings["left"] or tasks.near.get("left") or not room.addressed or room.rows != stored.count:
         return computation, tasks
-    lines = _lines(tasks, room.rows)
     across = load.given.turned
-    if lines is None or (load.piece.bytes % room.rows if across else load.piece.count != room.rows):
+    if load.piece.bytes % room.rows if across else load.piece.count != room.rows:
         return computation, tasks
     apart = load.piece.bytes // room.rows if across else load.piece.stride
     shifts = _shifts(computation, apart, room.rows)
     reach = sum(rows * (computation.extents[dim] - 1) for dim, rows in shifts.items())
+    lines = _lines(tasks, room.rows) or _with_margins(computation, tasks, room.rows, reach)
+    if lines is None:
+        return computation, tasks
     names = counted(tasks, load, "left turned" if across else "left", "row", computation.row, room.rows)
     longer = dict.fromkeys(names, room.rows + reach)
     highest = [p.high for p in load.instruction.parameters if p.name in names and p.high is not None]
     allowed = bool(names) and min(highest, default=room.rows + reach) >= room.rows + reach
     if not allowed or not load.given.requires({**load.given.operands, **longer}):
-        return computation, replace(tasks, lines=lines)
+        return computation, replace(tasks, lines=lines) if lines.apart else tasks
     piece = load.piece
     piece = (
         Pieces(piece.count, piece.bytes + reach * apart, piece.stride)
@@ -63,7 +66,7 @@ def lined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
 
 def _shifts(computation: Contraction, apart: int, size: int) -> Mapping[str, int]:
     """The reduced dimensions a step along which goes less than `size` rows on in a line, and how many rows."""
-    if computation.clipped:
+    if computation.clipped or not apart:
         return {}
     steps = {dim: computation.left.along(dim) for dim in computation.reduction}
     return {dim: step // apart for dim, step in steps.items() if step % apart == 0 and 0 < step < size * apart}
@@ -98,6 +101,16 @@ def _lines(tasks: Tasks, size: int) -> LinesOf | None:
             if isinstance(bound, Name) and form.operands.get(bound.name) == 1 and apart:
                 return LinesOf(bound.name, apart, _most(form, bound.name))
     return None
+
+
+def _with_margins(computation: Contraction, tasks: Tasks, size: int, reach: int) -> LinesOf | None:
+    """The operand of the product that says how many rows it takes, those between lines of `size` rows too."""
+    names = counted(tasks, tasks.product, "product", "row", computation.row, size)
+    if len(names) != 1 or not reach or tasks.store.parts is not None:
+        return None
+    (name,) = names
+    high = next(p.high for p in tasks.product.instruction.parameters if p.name == name)
+    return LinesOf(name, "", ((high or size) + reach) // (size + reach))
 
 
 def _between(form: Form, write: Write, line: str, left: str, size: int) -> str:

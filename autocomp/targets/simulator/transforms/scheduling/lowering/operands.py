@@ -24,12 +24,14 @@ class Varied:
 @dataclass(frozen=True)
 class Extent:
     """The elements of a tile along a dimension whose tiles may have other sizes, `each` for a coordinate. `dense`: in
-    DRAM they follow one another. `short`: the elements that the last coordinate lacks."""
+    DRAM they follow one another. `short`: the elements that the last coordinate lacks; `less`: those that the last one
+    of each tile lacks."""
 
     dim: str
     each: int = 1
     dense: bool = False
     short: int = 0
+    less: int = 0
 
 
 @dataclass(frozen=True)

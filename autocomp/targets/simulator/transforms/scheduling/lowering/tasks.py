@@ -46,13 +46,8 @@ class Parts:
     """Commands that do together what is done to one tile: how many, and from one to the next the local rows (of
     addresses) or bytes in DRAM (of pointers), by operand."""
 
-    count: int | Varied
+    count: int | Varied | Extent
     steps: Mapping[str, int]
-
-    @property
-    def usual(self) -> int:
-        """Their number for most tiles."""
-        return int(self.count.usual) if isinstance(self.count, Varied) else self.count
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ class Room:
 @dataclass(frozen=True)
 class LinesOf:
     """The operands of a product that say how many lines its left tile has, at most `most`, and the rows from one to the
-    next."""
+    next. Without one of these, `count` says rows, and those between lines are multiplied too."""
 
     count: str
     apart: str

@@ -156,6 +156,7 @@ class WholeNest(WholePlaces):
             place = tile.get(value.dim, "0")
             elements = f"({self._extent(value.dim, place, at, tiles)}) * {value.each}"
             last = f"{self._tile(value.dim, place, at)} + {tiles} == {self.grid.tiles[value.dim]}"
+            elements = f"{elements} - {value.less}" if value.less else elements
             return f"{elements} - ({last} ? {value.short} : 0)" if value.short else elements
         if isinstance(value, Several):
             return f"({tile.get(f'{_TILES} {PIECE}', '1')}) * {value.each}"

@@ -35,7 +35,8 @@ class WholePlaces(Nest):
             if not 1 <= size <= (1 if known is None else known.most):
                 raise NotApplicable(f"a tile of {size} along {dim!r} is not one of this machine's")
         several = self.computation.pieced and self.schedule.tile.get(self.computation.row, 1) > 1
-        if several and self.leaves.lines is None and dict(self.grid.shared.values()).get(self.computation.row, 1) > 1:
+        one_step = self.leaves.lines is None or not self.leaves.lines.apart
+        if several and one_step and dict(self.grid.shared.values()).get(self.computation.row, 1) > 1:
             raise NotApplicable("products take the rows of lines that follow one another")
 
     # --- local memory
