@@ -29,6 +29,8 @@ def expanded(text: str, **names: int) -> str:
         ("#define TWICE(x) ((x) * 2)\nTWICE(TWICE(3)) TWICE", "((((3) * 2)) * 2) TWICE"),
         ("#define PAIR(a, b) a ## b #a\nPAIR(x, 1)", 'x1 "x"'),
         ("#define F() 7\nF() F( )", "7 7"),
+        ("#define F(a, ...) a[__VA_ARGS__]\nF(x) F(x, 1) F(x, 1, (2, 3))", "x[] x[1] x[1,(2, 3)]"),
+        ("#define F(a, ...) g(a, ##__VA_ARGS__)\nF(x) F(x, 1)", "g(x) g(x,1)"),
         ("#define LONG 1 + \\\n  2\nLONG", "1 + 2"),
         ("#define N 1 // one\nN /* N */ // N", "1 /* N */ // N"),
         ("#define N 1\n#undef N\nN", "N"),

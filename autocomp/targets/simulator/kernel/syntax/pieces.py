@@ -61,6 +61,15 @@ def split(pieces: Sequence[Piece]) -> list[list[Piece]]:
     return parts
 
 
+def joined(parts: Sequence[Sequence[Piece]]) -> list[Piece]:
+    """The parts with commas between them."""
+    result: list[Piece] = []
+    for part in parts:
+        comma = [Piece("MARK", ",", part[0].line if part else 0)] if part is not parts[0] else []
+        result += [*comma, *part]
+    return result
+
+
 def closed(pieces: Sequence[Piece], start: int, end: int) -> bool:
     """True if as many braces open as close from `start` to `end`."""
     texts = [p.text for p in pieces[start:end]]

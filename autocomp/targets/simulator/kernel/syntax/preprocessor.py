@@ -14,11 +14,12 @@ from typing import NamedTuple, NoReturn
 from autocomp.errors import KernelError, Place
 from autocomp.targets.simulator.kernel.syntax.conditions import Unknown, value_of
 from autocomp.targets.simulator.kernel.syntax.function_pointers import named_pointer
-from autocomp.targets.simulator.kernel.syntax.pieces import Piece, closed, pieces_of, placed, split, stripped
+from autocomp.targets.simulator.kernel.syntax.pieces import Piece, closed, joined, pieces_of, placed, split, stripped
 
 MAX_RESULT = 1 << 20  # characters
 MAX_PIECES = 1 << 17  # of one expansion
 MAX_NESTING = 64  # of macros in macros, and of conditions
+REST = "__VA_ARGS__"  # what the parameter `...` of a macro is called
 # Headers of the C library and of its system: what a program needs of them is built in.
 SYSTEM_HEADERS = frozenset(
     f"{name}.h"
@@ -197,6 +198,9 @@ class _Preprocessor:
         if opening >= len(pieces) or pieces[opening].text != "(":
             return None, position + 1
         arguments, end = self._arguments(pieces, opening, word)
+        if macro.parameters[-1:] == (REST,):
+            rest = slice(len(macro.parameters) - 1, None)
+            arguments[rest] = [joined(arguments[rest])]
         if len(arguments) != len(macro.parameters):
             expected = f"{word.text}({', '.join(macro.parameters)})"
             self._fail(word.line, f"macro {word.text!r} has {len(arguments)} arguments; it is {expected}")
@@ -246,8 +250,10 @@ class _Preprocessor:
             else:
                 given = [piece]
             if paste and result and given:
-                joined = result.pop().text + given[0].text
-                given = [*placed(tuple(pieces_of(joined)), line), *given[1:]]
+                pasted = result.pop().text + given[0].text
+                given = [*placed(tuple(pieces_of(pasted)), line), *given[1:]]
+            elif paste and piece.text == REST and result and result[-1].text == ",":
+                result.pop()  # GNU's `, ##__VA_ARGS__`
             paste = False
             result.extend(given)
         return placed(tuple(result), line)
@@ -318,23 +324,22 @@ class _Preprocessor:
         closing = next((n for n, p in enumerate(after) if p.text == ")"), None)
         if closing is None:
             self._fail(line, f"the parameters of macro {name!r} have no end")
-        parameters = [stripped(part) for part in split(after[1:closing])]
+        parts = [stripped(part) for part in split(after[1:closing])]
+        parameters = [[Piece("WORD", REST, line)] if [p.text for p in part] == [*"..."] else part for part in parts]
         parameters = [] if parameters == [[]] else parameters
         if any(len(part) != 1 or part[0].kind != "WORD" for part in parameters):
             self._fail(line, f"the parameters of macro {name!r} must be names")
         self._macros[name] = Macro(tuple(stripped(after[closing + 1 :])), tuple(part[0].text for part in parameters))
 
     def _include(self, what: str, line: int) -> None:
-        if what.startswith("<") and what.endswith(">"):
-            if what[1:-1] not in SYSTEM_HEADERS and "/" not in what:
-                self._fail(line, f"unknown system header {what}", f"known: {', '.join(sorted(SYSTEM_HEADERS))}")
-            if what[1:-1] not in SYSTEM_HEADERS:
-                self._includes.append((what[1:-1], line))
-        elif len(what) > 2 and what[0] == what[-1] == '"':
-            if what[1:-1] not in SYSTEM_HEADERS:
-                self._includes.append((what[1:-1], line))
-        else:
+        name = what[1:-1]
+        if not name or what[0] + what[-1] not in ('""', "<>"):
             self._fail(line, '#include needs "file.h" or <file.h>')
+        if name in SYSTEM_HEADERS:
+            return
+        if what[0] == "<" and "/" not in name:
+            self._fail(line, f"unknown system header {what}", f"known: {', '.join(sorted(SYSTEM_HEADERS))}")
+        self._includes.append((name, line))
 
     def _condition(self, name: str, rest: Sequence[Piece], line: int) -> None:
         if name in ("if", "ifdef", "ifndef"):

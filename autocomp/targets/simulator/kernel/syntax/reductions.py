@@ -65,12 +65,20 @@ class Reductions(Transformer[Any, Any]):
         extents = [child[0] for child in c[1:] if isinstance(child, list)]
         if extents and extents[0] is None and name is not None and (len(extents) == 1 or stars):
             extents, stars = extents[1:], stars + 1
+        if name is not None and extents[:1] == [None]:
+            extents[0] = ast.IntLiteral(1)  # any number of rows
         if None in extents:
             assert name is not None
             raise at(name, f"parameter {name.value!r} needs every extent written out, as in int8_t A[16][16]")
         line, column = (name.line, name.column) if name is not None else (0, 0)
         kind = _of(base, stars, tuple(extents))
         return ast.KernelParameter(name.value if name is not None else "", kind, const, line, column)
+
+    def rows_parameter(self, c: list[Any]) -> ast.KernelParameter:
+        """`T (*x)[n]`, which is `T x[][n]`."""
+        stars = [child for child in c[1:] if isinstance(child, Token) and child.type == "STAR"]
+        extents = [child for child in c if isinstance(child, list)]
+        return self.parameter([c[0], *stars[1:], next(t for t in c[1:] if t.type == "NAME"), [None], *extents])
 
     def function_parameter(self, c: list[Any]) -> ast.KernelParameter:
         one = self.function_pointer([*c[1:], None])

@@ -23,8 +23,8 @@ Types = Mapping[str, ast.Type]
 def read_by_value(
     functions: Sequence[ast.Function], declarations: Sequence[ast.Declaration]
 ) -> tuple[ast.Function, ...]:
-    """The functions of a file with such parameters by value, where nothing can tell the difference: nothing in the file
-    writes a structure of that type through a pointer or outside of functions, or points at a field of one."""
+    """The functions of a file with such parameters by value, where nothing can tell the difference. Nothing in the file
+    then writes a structure of that type through a pointer or outside of functions, or points at a field of one."""
     changed = _changed_types(functions, declarations)
     pointed = {node.name for item in (*declarations, *functions) for node in walk(item) if isinstance(node, ast.Name)}
     known = {function.name: function for function in functions}
