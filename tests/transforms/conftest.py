@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from autocomp.targets.simulator import isa, kernel
@@ -14,6 +15,12 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, candidates_of, transformation
+from autocomp.targets.simulator.transforms.nests.schedule import raised_of
+from autocomp.targets.simulator.transforms.protocol import Parameters
+from autocomp.targets.simulator.transforms.scheduling.choose import ranked
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
+from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
+from autocomp.targets.simulator.transforms.scheduling.raised import as_data
 from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
 
@@ -80,3 +87,24 @@ def with_best(facts: Facts, name: str) -> Facts:
         except NotApplicable:
             continue
     return facts
+
+
+def proposals(facts: Facts) -> list[Parameters]:
+    return [proposal.parameters for proposal in candidates_of(transformation("schedule"), facts)]
+
+
+def loads(facts: Facts, tensor: str) -> list[int]:
+    """The places of the moves of a tensor among the commands of a kernel."""
+    commands = commands_of(facts.written, facts.accelerator, facts.constants)
+    (number,) = (n for n, given in enumerate(commands.tensors) if given.name == tensor)
+    forms = [n for n, form in enumerate(commands.forms) if form.name in ("move_in", "load_tile")]
+    moves = np.flatnonzero(np.isin(commands.form, forms))
+    return moves[commands.place(moves, "src")[0] == number].tolist()
+
+
+def changes(facts: Facts) -> list[Parameters]:
+    """Schedules to go on with, none of them timed: the best by estimates, or of a kernel with a schedule those that
+    differ in one decision."""
+    given = raised_of(facts)
+    offered = neighbours(given) if given.given else (item.schedule for item in ranked(given.model))
+    return [as_data(schedule) for schedule in offered]
