@@ -61,6 +61,11 @@ def test_a_convolution_of_other_types_and_layouts_starts_right(machine: str, key
     _is_right(workload(machine, **keys))
 
 
+def test_tiles_begin_at_multiples_of_their_rows_in_a_memory_of_three() -> None:
+    keys = {"dims": {"I": 20, "J": 20, "K": 64}, "layout": {"B": "K/4 J K%4"}, "result": "int32"}
+    _is_right(workload("amx", "gemm", set={"TILES": 3}, **keys))
+
+
 def _is_right(found: Workload) -> None:
     target = load_target(found.target, found.overrides)
     kernel = target.starting_kernel(found)

@@ -187,19 +187,30 @@ def tile_addresses(workload: Workload, accelerator: Accelerator, a_rows: int, b_
 
 
 def _derived_places(workload: Workload, accelerator: Accelerator) -> list[tuple[Memory, int]] | None:
-    """Memory and first row of the left, the right and the tile of sums; None where they do not follow."""
+    """Memory and first row of the left, the right and the tile of sums; None where they do not follow. Tiles are as
+    far apart as the largest ones where these fit: registers of tiles begin at multiples of their rows."""
     operands = _operands(workload, accelerator)
     if operands is None:
         return None
+    largest = _in_a_row(operands, operands.tile)
+    if largest is not None and all(end <= memory.rows for memory, _, end in largest):
+        return [(memory, row) for memory, row, _ in largest]
+    within = _in_a_row(operands, _within(operands))
+    return None if within is None else [(memory, row) for memory, row, _ in within]
+
+
+def _in_a_row(operands: Operands, tile: tuple[int, int, int]) -> list[tuple[Memory, int, int]] | None:
+    """Memory, first row and end of each operand's tile, one after the other in each memory; None where their rows do
+    not follow."""
     used: dict[str, int] = {}
     places = []
     for operand in operands.all:
-        rows = operand.rows(operands.ranges, _within(operands))
+        rows = operand.rows(operands.ranges, tile)
         if rows is None:
             return None
         row = used.get(operand.memory.name, 0)
-        places.append((operand.memory, row))
         used[operand.memory.name] = row + rows
+        places.append((operand.memory, row, row + rows))
     return places
 
 
