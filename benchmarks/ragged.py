@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,34 @@ def drawn(count: int, seed: int) -> Iterator[Workload]:
                 break
             except ConfigError:
                 continue
+
+
+def spread(shares: Mapping[str, float]) -> str:
+    """The median of shares, and the least one."""
+    least = min(shares, key=lambda name: shares[name])
+    return f"{statistics.median(shares.values()):.1%} in the median, {shares[least]:.1%} at least ({least})"
+
+
+def by_kind(shares: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+    """A table of the shares of both bounds, by the workload's name, of the kinds of operations in `shapes`."""
+    yield "| operations | of the bound, in the median | least | of tiled kernels, in the median | least |"
+    yield "|---|---:|---:|---:|---:|"
+    for kind, names in (*_kinds().items(), ("all", list(shares))):
+        found = [shares[name] for name in names if name in shares]
+        if found:
+            cells = [f"{pick(each):.1%}" for each in zip(*found, strict=True) for pick in (statistics.median, min)]
+            yield f"| {kind} | {' | '.join(cells)} |"
+
+
+def _kinds() -> Mapping[str, list[str]]:
+    names = [workload.name for workload in shapes()]
+    gemm = [name for name in names if name.startswith("gemm")]
+    each = len(gemm) // len(SIZES)
+    sizes = {
+        f"{each} GEMMs with extents of {low} to {high}": gemm[number * each : (number + 1) * each]
+        for number, (low, high) in enumerate(SIZES.values())
+    }
+    return sizes | {f"convolutions, {kind}": [n for n in names if n.startswith(kind + "_")] for kind in FILTERS}
 
 
 def _gemm(numbers: random.Random) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from autocomp.report.grid import Grid, figure, name, source, words
 from autocomp.report.terminal import amount_text, percent
-from autocomp.targets.evaluation import Evaluation, Evidence, Number
+from autocomp.targets.evaluation import Bound, Evaluation, Evidence, Number
 
 UTILISATION = "utilisation"
 SHOWN_LINES = 8
@@ -30,6 +30,17 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
     parts = causes_by_part(evaluation.evidence, evaluation.evidence.unit or evaluation.objective.unit)
     for table in (parts, resources_table(evaluation), lines_table(evaluation)):
         console.print(table)
+
+
+def print_kinds(console: Console, evaluation: Evaluation, bounds: Mapping[str, Bound]) -> None:
+    """The share of the bounds of kinds of kernels that a correct kernel reaches, where they say more than the bound."""
+    if evaluation.value is None or evaluation.bound is None or not evaluation.correct:
+        return
+    for kind, bound in bounds.items():
+        if evaluation.objective.rank(bound.value) > evaluation.objective.rank(evaluation.bound.value):
+            share = percent(evaluation.objective.ratio(bound.value, evaluation.value))
+            parts = ", ".join(f"{name} {amount_text(value)}" for name, value in bound.parts.items())
+            console.print(f"bound of {kind}: {amount_text(bound.value)} ({parts}), {share} of it")
 
 
 def stages_table(evaluation: Evaluation) -> Grid:

@@ -296,6 +296,11 @@ class Target(ABC):
         """A value that no kernel can beat; None where nothing is known."""
         return None
 
+    def bounds_by_kind(self, workload: Workload) -> Mapping[str, Bound]:
+        """Values that kernels of a kind cannot beat, by the kind's name: a measure for kernels that are written as
+        people write them. Others may beat it, so that no kernel is refused for it."""
+        return {}
+
     def roofs(self, workload: Workload) -> Roofs | None:
         """The machine's roofs for a workload's kind of work; None where they are not known."""
         return None

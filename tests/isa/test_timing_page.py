@@ -15,7 +15,7 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.guide import timing_page
 from autocomp.targets.simulator.guide.measured import measured
 from autocomp.targets.simulator.guide.page import examples, limits
-from autocomp.targets.simulator.guide.requests import beats, requests
+from autocomp.targets.simulator.isa.requests import beats, requests
 from autocomp.targets.simulator.stalls import STALLS
 from autocomp.targets.simulator.target import SimulatorTarget
 from autocomp.workload import load, parse

@@ -32,11 +32,11 @@ def test_an_ablation_has_a_line_for_each_option_that_a_workload_uses() -> None:
 
 
 def test_measured_kernels_have_their_error_and_are_compared_as_measured() -> None:
-    plain = kernels.Row("w", 0, 100, 1000, 330, 200, 4, 2.5, ())
+    plain = kernels.Row("w", 0, 100, 1000, 330, 200, 4, 2.5, (), tiled_cycles=150)
     found = replace(plain, measured=Measured(200, 250, "passed", ""), fsm_measured=Measured(330, 300, "passed", ""))
-    assert list(kernels.table([plain]))[2] == "| `w` | 100 | 1,000 | 330 | 200 | 50.0% | 1.650 | 4 | 2 |"
+    assert list(kernels.table([plain]))[2] == "| `w` | 100 | 1,000 | 330 | 200 | 50.0% | 75.0% | 1.650 | 4 | 2 |"
     assert list(kernels.table([found]))[2] == (
-        "| `w` | 100 | 1,000 | 330 | 300 | 200 | 250 | -20.00% | 40.0% | 1.200 | 4 | 2 |"
+        "| `w` | 100 | 1,000 | 330 | 300 | 200 | 250 | -20.00% | 40.0% | 60.0% | 1.200 | 4 | 2 |"
     )
 
 
@@ -58,6 +58,14 @@ def test_ragged_shapes_do_not_divide_the_array_and_are_the_same_each_time() -> N
     assert [workload.name for workload in found] == [workload.name for workload in ragged.shapes()]
     assert [workload.dims for workload in ragged.gemms(["35x140x250"])] == [{"I": 35, "J": 140, "K": 250}]
     assert all(workload.dims[letter] % ragged.SIDE for workload in found for letter in "IJK" if letter in workload.dims)
+
+
+def test_ragged_shapes_are_summed_up_by_kind() -> None:
+    first, second = (workload.name for workload in ragged.shapes()[:2])
+    assert list(ragged.by_kind({first: (0.5, 0.75), second: (0.25, 0.5)}))[2:] == [
+        "| 12 GEMMs with extents of 1 to 40 | 37.5% | 25.0% | 62.5% | 50.0% |",
+        "| all | 37.5% | 25.0% | 62.5% | 50.0% |",
+    ]
 
 
 def test_a_search_is_drawn_by_evaluations_and_by_seconds() -> None:

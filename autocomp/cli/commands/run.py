@@ -76,7 +76,7 @@ def run(
     Exits with 5 if the kernel does not parse or check. Exits with 6 if it fails another correctness stage, or if the
     hardware does not confirm it.
     """
-    from autocomp.report import make_console, print_evaluation
+    from autocomp.report import make_console, print_evaluation, print_kinds
 
     text = read_kernel(kernel)
     if workload is None:
@@ -89,14 +89,17 @@ def run(
     evaluation = _judge(evaluator, target, loaded, str(kernel)).evaluate(text, seed=judge_seed)
     shape = shape_of(text, loaded, target, evaluation) if evaluator is None else None
     cause = target.cause(text, loaded, evaluation) if evaluator is None else ""
+    kinds = target.bounds_by_kind(loaded) if evaluation.correct else {}
     if as_json:
         over_time = asdict(shape) if shape is not None else None
-        print_json(document(evaluation) | {"cause": cause, "over_time": over_time})
+        by_kind = {kind: asdict(bound) for kind, bound in kinds.items()}
+        print_json(document(evaluation) | {"bounds_by_kind": by_kind, "cause": cause, "over_time": over_time})
     else:
         console = make_console(sys.stdout, plain)
         if cause:
             console.print(f"cause: {cause}")
         print_evaluation(console, evaluation)
+        print_kinds(console, evaluation, kinds)
         if evaluator is None:
             print_shape(console, shape, evaluation)
     if not evaluation.correct:

@@ -22,6 +22,7 @@ from autocomp.targets.simulator.dialect import Dialect
 from autocomp.targets.simulator.evaluate import ENERGY, OBJECTIVES, SimulatorEvaluator
 from autocomp.targets.simulator.evaluate.bounds import peak_multiply_accumulates
 from autocomp.targets.simulator.evaluate.objectives import bound_of, objective_of
+from autocomp.targets.simulator.evaluate.tiled import TILED, tiled_bound
 from autocomp.targets.simulator.isa.derived.analysis import Kind
 from autocomp.targets.simulator.isa.derived.roles import SIZED, has_sized_moves, instruction_roles
 from autocomp.targets.simulator.isa.main_memory import total_width
@@ -139,6 +140,9 @@ class SimulatorTarget(Target):
 
     def bound(self, workload: Workload) -> Bound:
         return bound_of(self.pursued, workload, self.accelerator)
+
+    def bounds_by_kind(self, workload: Workload) -> Mapping[str, Bound]:
+        return {TILED: tiled_bound(workload, self.accelerator)} if self.pursued == "cycles" else {}
 
     def routine(self, workload: Workload) -> str | None:
         return library_kernel(workload, self.accelerator)

@@ -89,7 +89,7 @@ def _compute(workload: Workload, accelerator: Accelerator, links: Chain, beside:
     if besides := _besides(workload, accelerator, links.loaded):
         reasons.append(f"starting sums and limiting results takes the same unit {besides} cycles")
         compute += besides
-    array = _array(accelerator)
+    array = array_of(accelerator)
     if array is not None and (rows := _rows(workload, array)):
         reasons.append(f"{rows} rows of at most {array.depth} products for {array.columns} results each pass the array")
         compute = max(compute, rows)
@@ -203,7 +203,7 @@ def _ways(accelerator: Accelerator) -> tuple[_Way, _Way]:
         rate = fresh_width if role == "load" else channel_width
         reached = _reached(accelerator, write=role == "store")
         buses = [(width, channels(memory)) for memory in reached if (width := rate(memory))]
-        moving = _movers(accelerator, role)
+        moving = movers(accelerator, role)
         if not buses or not moving or any(unit.settings.get("kind") not in MOVES for unit in moving):
             return _Way(float(sum(width * each for width, each in buses)))
         beats = sum(each * max(unit.beat(width) for unit in moving) for width, each in buses)
@@ -235,7 +235,7 @@ class _Answers:
 @remembered
 def _acknowledged(accelerator: Accelerator) -> _Answers | None:
     """The ways back that data and acknowledgements share; None for units that move data in other ways."""
-    loading, storing = (_movers(accelerator, role) for role in ("load", "store"))
+    loading, storing = (movers(accelerator, role) for role in ("load", "store"))
     settings = [unit.settings for unit in (*loading, *storing)]
     plain = all(unit.get("kind") in TRANSFERS and not unit.get("instant") for unit in settings)
     width = channel_width(accelerator.dram)
@@ -270,7 +270,7 @@ def _reached(accelerator: Accelerator, *, write: bool) -> tuple[Memory, ...]:
 
 
 @dataclass(frozen=True)
-class _Mover:
+class Mover:
     """A unit that moves data. Each of its requests is for bytes of one `row`: the most that follow one another in DRAM
     for one of its commands, infinite where that is not known."""
 
@@ -299,7 +299,7 @@ class _Mover:
             least *= 2
 
 
-def _movers(accelerator: Accelerator, role: Kind) -> list[_Mover]:
+def movers(accelerator: Accelerator, role: Kind) -> list[Mover]:
     """The units that load, or store."""
     settings = {unit.name: unit.settings for unit in accelerator.units}
     forms = (accelerator.instruction(form.instruction) for form in call_roles(accelerator, role))
@@ -307,10 +307,10 @@ def _movers(accelerator: Accelerator, role: Kind) -> list[_Mover]:
     return [_mover(accelerator, name, settings.get(name, {}), role) for name in sorted(names)]
 
 
-def _mover(accelerator: Accelerator, name: str, settings: Settings, role: Kind) -> _Mover:
+def _mover(accelerator: Accelerator, name: str, settings: Settings, role: Kind) -> Mover:
     """Units of other kinds may join rows; of a line that a request has brought to a cache, others come at once."""
     if settings.get("kind") not in TRANSFERS or any(memory.settings.get("cache_lines") for memory in accelerator.drams):
-        return _Mover(settings, math.inf)
+        return Mover(settings, math.inf)
     rows = [
         ranges_of(accelerator, instruction).of(region.bytes).high
         for instruction in accelerator.instructions
@@ -318,11 +318,11 @@ def _mover(accelerator: Accelerator, name: str, settings: Settings, role: Kind) 
         for region in derive(accelerator, instruction)
         if region.bytes is not None and region.write == (role == "store")
     ]
-    return _Mover(settings, max(rows, default=math.inf))
+    return Mover(settings, max(rows, default=math.inf))
 
 
 @dataclass(frozen=True)
-class _Array:
+class Array:
     """An array that a row of at most `depth` elements enters each cycle, and a row of `columns` results leaves."""
 
     columns: int
@@ -330,7 +330,7 @@ class _Array:
 
 
 @remembered
-def _array(accelerator: Accelerator) -> _Array | None:
+def array_of(accelerator: Accelerator) -> Array | None:
     """The array that does all of a machine's products; None for a machine that has others beside it, or none."""
     units = {unit.name: unit for unit in accelerator.units}
     arrays = {(c.unit, c.tile[1], c.tile[2]) if c.tile else None for c in contractions(accelerator)}
@@ -340,10 +340,10 @@ def _array(accelerator: Accelerator) -> _Array | None:
     settings = units[known[0]].settings
     if settings.get("kind") not in ARRAYS or settings.get("instant"):
         return None
-    return _Array(known[1], known[2])
+    return Array(known[1], known[2])
 
 
-def _rows(workload: Workload, array: _Array) -> int:
+def _rows(workload: Workload, array: Array) -> int:
     """Rows that pass an array, whatever the order, the tiles and the operand that stays in it.
 
     A sum of n products is made of ceil(n / depth) partial sums at least, as each adds the products of one row. A row

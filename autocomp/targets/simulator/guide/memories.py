@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autocomp.targets.simulator.guide.requests import beats, requests
 from autocomp.targets.simulator.isa.main_memory import cached, channel_width, shortest_latency
 from autocomp.targets.simulator.isa.model import Accelerator, Memory, Unit
+from autocomp.targets.simulator.isa.requests import beats, requests
 from autocomp.targets.simulator.isa.timing import MOVES, UNIT_KEYS, memory_number, unit_number
 
 
