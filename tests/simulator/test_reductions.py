@@ -48,6 +48,30 @@ accelerator reducer {
   instruction packed_product(rows: int 0..SIZE, cols: int 0..SIZE, depth: int 0..SIZE) {
     semantics { for i < rows, j < cols / 4: z[i][j] = sum(k < depth: x[i][k] * y[k / 4][4 * j + k % 4]); }
   }
+  instruction digits(rows: int 0..SIZE, cols: int 0..SIZE, depth: int 0..SIZE) {
+    semantics {
+      for i < rows, j < cols / 2:
+        z[i % 4 * 6 + i / 4][j / 4 * 4 + j % 4 / 2 + j % 2 * 2] = wrap<i32>(z[i][j] +
+          sum(k < depth: x[i / 4 + i % 4][k % 8 * 3 + k / 8] * y[k / 8 * 8 + k % 8 / 2 + k % 2 * 4][j / 4 + j % 4]));
+    }
+  }
+  instruction differences(rows: int 0..SIZE, cols: int 0..SIZE, depth: int 0..SIZE) {
+    semantics {
+      for i < rows, j < cols:
+        z[i][j] = sum(k < depth: x[i / 8 + i % 8 / 4][k] - y[k % 12 / 4 + k / 12][k % 4 * 5 + j / 12]);
+    }
+  }
+  instruction scattered(rows: int 0..SIZE, cols: int 0..SIZE, depth: int 0..SIZE) {
+    semantics {
+      for i < rows, j < cols: z[i % 8 / 4 + i / 8 * 2 + i % 4 * 6][j % 4 + j / 8 * 4 + j % 8 / 4 * 12] = 2 * x[i][j];
+    }
+  }
+  instruction copied(rows: int 0..SIZE, cols: int 0..SIZE, depth: int 0..SIZE) {
+    semantics {
+      for i < rows, j < cols: x[i % 8 / 4 + i / 8 * 2 + i % 4 * 6][j % 4 + j / 8 * 4 + j % 8 / 4 * 12] = y[i][j];
+      for i < rows, j < cols: z[i][j] = x[i][j] + x[j][i];
+    }
+  }
   instruction distance(rows: int 0..SIZE, cols: int 0..SIZE, depth: int 0..SIZE) {
     semantics { for i < rows, j < cols: z[i][j] = sum(k < depth: (x[i][k] - y[j][k]) * (x[i][k] - y[j][k])); }
   }
@@ -71,7 +95,10 @@ accelerator reducer {
   }
 }
 """
-INTEGER = ("product", "packed", "packed_product", "distance", "window", "widest", "deep")
+INTEGER = (
+    *("product", "packed", "packed_product", "digits", "differences", "scattered", "copied"),
+    *("distance", "window", "widest", "deep"),
+)
 FLOAT = ("sums", "chain")
 
 

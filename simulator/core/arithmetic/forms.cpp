@@ -9,6 +9,8 @@ namespace {
 
 using enum ExprOp;
 
+constexpr int64_t kMostDivided = int64_t{1} << 24;  // divisors of loop variables beyond are not recognised
+
 class Recogniser {
  public:
   Recogniser(const Machine& machine, std::vector<Expr>& exprs, const std::vector<uint8_t>& ahead, int outer, Form& form)
@@ -91,26 +93,58 @@ class Recogniser {
     Affine out;
     out.base = f(x.base, y.base);
     for (size_t d = 0; d < kFormDepth; ++d) out.coef[d] = f(x.coef[d], y.coef[d]);
-    out.quotient = f(x.quotient, y.quotient);
-    out.remainder = f(x.remainder, y.remainder);
+    for (size_t q = 0; q < kQuotients; ++q) out.quotient[q] = f(x.quotient[q], y.quotient[q]);
     return out;
   }
 
   static bool constant_in_loops(const Affine& x) {
     for (const int32_t c : x.coef)
       if (c >= 0) return false;
-    return x.quotient < 0 && x.remainder < 0;
+    return x.quotient == kNoQuotients;
   }
 
-  // v / block and v % block of one loop variable of the nest by one constant.
-  bool blocked(const Expr& e, Affine& out) {
-    const Expr v = at(e.a);
+  struct Digits {  // v % high / low of a loop variable of the nest; high 0: v / low
+    int variable = -1;
+    int64_t low = 1, high = 0;
+  };
+
+  bool digits(int32_t node, Digits& out) {
+    const Expr e = at(node);
+    if (e.op == Loop) {
+      out.variable = variable(e);
+      return out.variable >= 0;
+    }
+    if ((e.op != Div && e.op != Mod) || !digits(e.a, out)) return false;
     const Expr k = at(e.b);
-    if (v.op != Loop || k.op != ConstInt || k.imm < 1 || variable(v) < 0) return false;
-    if (form_.blocked >= 0 && (form_.blocked != variable(v) || form_.block != k.imm)) return false;
-    form_.blocked = variable(v);
-    form_.block = k.imm;
-    (e.op == Div ? out.quotient : out.remainder) = constant(1);
+    if (k.op != ConstInt || k.imm < 1 || k.imm > kMostDivided / out.low) return false;
+    const int64_t bound = out.low * k.imm;
+    if (out.high > 0 && out.high % bound != 0) return e.op == Mod && bound % out.high == 0;
+    (e.op == Div ? out.low : out.high) = bound;
+    return true;
+  }
+
+  // v % high / low as v / low - (high / low) * (v / high).
+  bool quotients(int32_t node, Affine& out) {
+    Digits d;
+    if (!digits(node, d) || !quotient(d.variable, d.low, 1, out)) return false;
+    return d.high == 0 || quotient(d.variable, d.high, -(d.high / d.low), out);
+  }
+
+  bool quotient(int variable, int64_t divisor, int64_t factor, Affine& out) {
+    if (divisor == 1) {
+      out.coef[static_cast<size_t>(variable)] = constant(factor);
+      return true;
+    }
+    size_t number = form_.quotients.size();
+    for (size_t q = 0; q < form_.quotients.size(); ++q) {
+      const Quotient& known = form_.quotients[q];
+      if (known.variable != variable) continue;
+      if (known.divisor % divisor != 0 && divisor % known.divisor != 0) return false;
+      if (known.divisor == divisor) number = q;
+    }
+    if (number == kQuotients) return false;
+    if (number == form_.quotients.size()) form_.quotients.push_back({variable, divisor});
+    out.quotient[number] = constant(factor);
     return true;
   }
 
@@ -148,7 +182,7 @@ class Recogniser {
         out = combine(x, y, [this, &e](int32_t a, int32_t b) { return choose(e.a, a, b); });
         return true;
       case Div:
-      case Mod: return blocked(e, out);
+      case Mod: return quotients(node, out);
       default: return false;
     }
   }
@@ -183,11 +217,12 @@ class Recogniser {
     return static_cast<int32_t>(form_.lanes.size()) - 1;
   }
 
-  static uint8_t variables_of(const Affine& a, int blocked) {
+  [[nodiscard]] uint8_t variables_of(const Affine& a) const {
     uint8_t mask = 0;
     for (int d = 0; d < kFormDepth; ++d)
       if (a.coef[static_cast<size_t>(d)] >= 0) mask |= static_cast<uint8_t>(1 << d);
-    if (a.quotient >= 0 || a.remainder >= 0) mask |= static_cast<uint8_t>(1 << blocked);
+    for (size_t q = 0; q < form_.quotients.size(); ++q)
+      if (a.quotient[q] >= 0) mask |= static_cast<uint8_t>(1 << form_.quotients[q].variable);
     return mask;
   }
 
@@ -205,7 +240,7 @@ class Recogniser {
     if (place.dtype == DType::F64 || !affine(e.b, place.col)) return -1;
     form_.places.push_back(place);
     LaneNode lane{.kind = LaneKind::Load, .type = e.type, .place = static_cast<int32_t>(form_.places.size()) - 1};
-    lane.variables = variables_of(place.row, form_.blocked) | variables_of(place.col, form_.blocked);
+    lane.variables = variables_of(place.row) | variables_of(place.col);
     return push(lane);
   }
 

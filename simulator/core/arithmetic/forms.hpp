@@ -5,6 +5,7 @@
 // left to the interpreter.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -19,13 +20,21 @@ constexpr int kFormDepth = 6;  // loop variables, those of sums included
 
 constexpr int64_t kSane = int64_t{1} << 40;  // addresses and strides beyond are outside every memory
 constexpr std::array<int32_t, kFormDepth> kNone{-1, -1, -1, -1, -1, -1};
+constexpr int kQuotients = 6;
+constexpr std::array<int32_t, kQuotients> kNoQuotients{-1, -1, -1, -1, -1, -1};
 
-// base + sum of coef[d] * v_d. The blocked variable b counts as quotient * (v_b / block) + remainder * (v_b % block).
-// All are expression nodes evaluated ahead; -1 is zero.
+// The quotient of a loop variable by a constant. Of one variable, each divisor is a multiple of those below it.
+struct Quotient {
+  int variable = -1;
+  int64_t divisor = 1;
+};
+
+// base + sum of coef[d] * v_d + sum of quotient[q] * (v / divisor) for the form's quotients. Digits of a variable are
+// sums of these: v % 8 / 4 is v / 4 - 2 * (v / 8). All are expression nodes evaluated ahead; -1 is zero.
 struct Affine {
   int32_t base = -1;
   std::array<int32_t, kFormDepth> coef = kNone;
-  int32_t quotient = -1, remainder = -1;
+  std::array<int32_t, kQuotients> quotient = kNoQuotients;
 };
 
 struct Box {  // v_d < upper[d] for each d, if `condition` is not 0; -1: no such limit
@@ -61,8 +70,7 @@ struct Form {
   int depth = 0;
   std::array<int32_t, kFormDepth> counts = kNone;
   Box guard;
-  int blocked = -1;
-  int64_t block = 1;
+  std::vector<Quotient> quotients;
   Place target;
   int32_t value = -1;    // what is stored
   int64_t products = 0;  // multiplications of two elements for each point, outside of sums
@@ -72,6 +80,38 @@ struct Form {
   std::vector<int32_t> narrow_scalars;  // these values fit 32 bits and
   std::vector<int32_t> narrow_counts;   // these are at most kNarrowProducts
 };
+
+// The blocks in which a loop variable is counted: 1 and its divisors, the smallest first, in `sizes`. Returns how many.
+inline int blocks_of(const Form& form, int variable, std::array<int64_t, kQuotients + 1>& sizes) {
+  int count = 0;
+  sizes[static_cast<size_t>(count++)] = 1;
+  for (const auto& q : form.quotients)
+    if (q.variable == variable) sizes[static_cast<size_t>(count++)] = q.divisor;
+  std::sort(sizes.begin(), sizes.begin() + count);
+  return count;
+}
+
+// Calls `widen` with what an address grows by from one value of a digit of `variable` to the next, and with the least
+// and the greatest value, for each of its digits. The variable runs `count` times from `first` on, the beginning of a
+// block of each size. `value` gives the value of a node.
+template <typename Integer, typename Value, typename Widen>
+void each_digit(const Form& form, const Affine& a, int variable, int64_t first, int64_t count, Value value,
+                Widen widen) {
+  std::array<int64_t, kQuotients + 1> sizes;
+  const int digits = blocks_of(form, variable, sizes);
+  const int64_t last = count - 1;
+  for (int i = 0; i < digits; ++i) {
+    const int64_t size = sizes[static_cast<size_t>(i)];
+    Integer weight = static_cast<Integer>(value(a.coef[static_cast<size_t>(variable)])) * size;
+    for (size_t q = 0; q < form.quotients.size(); ++q)
+      if (form.quotients[q].variable == variable && form.quotients[q].divisor <= size)
+        weight += static_cast<Integer>(value(a.quotient[q])) * (size / form.quotients[q].divisor);
+    if (i + 1 == digits)
+      widen(weight, first / size, first / size + last / size);
+    else
+      widen(weight, int64_t{0}, std::min(last / size, sizes[static_cast<size_t>(i) + 1] / size - 1));
+  }
+}
 
 constexpr int64_t kNarrowProducts = 65536;
 constexpr int64_t kFloatOperands = 1;  // LaneNode::imm of a comparison of floats
@@ -89,8 +129,9 @@ void visit_nodes(const Form& form, Visit visit) {
     for (const int32_t node : b.upper) visit(node);
   };
   const auto affine = [&](const Affine& a) {
-    for (const int32_t node : {a.base, a.quotient, a.remainder}) visit(node);
+    visit(a.base);
     for (const int32_t node : a.coef) visit(node);
+    for (const int32_t node : a.quotient) visit(node);
   };
   const auto place = [&](const Place& p) {
     visit(p.pointer);

@@ -9,7 +9,7 @@ constexpr int64_t kMaxPieces = 4096, kMaxCount = 65536;
 
 struct Layout {  // byte offsets of an element, by loop variable
   std::array<int64_t, kFormDepth> coef{};
-  int64_t quotient = 0, remainder = 0;
+  std::array<int64_t, kQuotients> quotient{};
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };
@@ -53,17 +53,15 @@ class Builder {
 
   // How far the loops reach to both sides of the base.
   bool reach(const Affine& a, const Region& region, int64_t& low, int64_t& high) const {
-    const auto widen = [&](int32_t node, int64_t most) {
+    bool sane = true;
+    const auto value = [&](int32_t node) {
       const int64_t c = integer(node);
-      if (c < -kSane || c > kSane) return false;
-      (c < 0 ? low : high) += c * most;  // most <= kMaxCount
-      return true;
+      sane = sane && c >= -kSane && c <= kSane;
+      return sane ? c : 0;
     };
-    for (int d = 0; d < kFormDepth; ++d)
-      if (!widen(a.coef[at(d)], region[at(d)] - 1)) return false;
-    if (form_.blocked < 0) return true;
-    const int64_t last = region[at(form_.blocked)] - 1;
-    return widen(a.quotient, last / form_.block) && widen(a.remainder, std::min(last, form_.block - 1));
+    const auto widen = [&](int64_t c, int64_t, int64_t most) { (c < 0 ? low : high) += c * most; };
+    for (int d = 0; d < kFormDepth; ++d) each_digit<int64_t>(form_, a, d, 0, region[at(d)], value, widen);
+    return sane;
   }
 
   bool place(const Place& from, const Region& region, BlockPlace& out, Layout& layout) const {
@@ -81,8 +79,7 @@ class Builder {
       return scalar::add(scalar::mul(integer(row), pitch), scalar::mul(integer(col), step));
     };
     for (int d = 0; d < kFormDepth; ++d) layout.coef[at(d)] = bytes(from.row.coef[at(d)], from.col.coef[at(d)]);
-    layout.quotient = bytes(from.row.quotient, from.col.quotient);
-    layout.remainder = bytes(from.row.remainder, from.col.remainder);
+    for (size_t q = 0; q < kQuotients; ++q) layout.quotient[q] = bytes(from.row.quotient[q], from.col.quotient[q]);
     out.fixed = fixed_byte(out);
     return true;
   }
@@ -155,19 +152,14 @@ class Builder {
   // Contiguous pieces of the region in the order of the loops. False: the innermost variable does not step by elements.
   bool cut_up(const Region& region, const Layout& source, std::vector<BlockPiece>& pieces) const {
     const int inner = form_.depth - 1;
-    const bool blocked = form_.blocked == inner;
-    if (form_.blocked >= 0 && !blocked) return false;
     const int64_t size = block_.target.size;
-    const auto step = [&](const Layout& layout) { return layout.coef[at(inner)] + (blocked ? layout.remainder : 0); };
-    if (region[at(inner)] > 1 && (step(to_) != size || step(source) != size)) return false;
-    const int64_t block = blocked ? form_.block : region[at(inner)];
+    if (region[at(inner)] > 1 && (to_.coef[at(inner)] != size || source.coef[at(inner)] != size)) return false;
+    std::array<int64_t, kQuotients + 1> sizes;
+    const int64_t block = blocks_of(form_, inner, sizes) > 1 ? sizes[1] : region[at(inner)];
     const auto cut_row = [&](int64_t target, int64_t from) {  // where the row begins, relative to each place
       for (int64_t first = 0; first < region[at(inner)]; first += block) {
-        const auto offset = [&](const Layout& layout, int64_t row) {
-          const int64_t bytes = scalar::add(row, scalar::mul(first, layout.coef[at(inner)]));
-          return blocked ? scalar::add(bytes, scalar::mul(first / block, layout.quotient)) : bytes;
-        };
-        const BlockPiece piece{offset(to_, target), offset(source, from),
+        const BlockPiece piece{scalar::add(target, step(to_, inner, first)),
+                               scalar::add(from, step(source, inner, first)),
                                std::min(block, region[at(inner)] - first) * size};
         if (!pieces.empty() && pieces.back().target + pieces.back().bytes == piece.target &&
             pieces.back().source + pieces.back().bytes == piece.source)
@@ -181,12 +173,20 @@ class Builder {
     const auto cut_outer = [&](const auto& self, int d, int64_t target, int64_t from) -> bool {
       if (d == inner) return cut_row(target, from);
       for (int64_t v = 0; v < region[at(d)]; ++v)
-        if (!self(self, d + 1, scalar::add(target, scalar::mul(v, to_.coef[at(d)])),
-                  scalar::add(from, scalar::mul(v, source.coef[at(d)]))))
+        if (!self(self, d + 1, scalar::add(target, step(to_, d, v)), scalar::add(from, step(source, d, v))))
           return false;
       return true;
     };
     return cut_outer(cut_outer, 0, 0, 0);
+  }
+
+  // Bytes from the first to another value of a variable.
+  [[nodiscard]] int64_t step(const Layout& layout, int variable, int64_t v) const {
+    int64_t bytes = scalar::mul(v, layout.coef[at(variable)]);
+    for (size_t q = 0; q < form_.quotients.size(); ++q)
+      if (form_.quotients[q].variable == variable)
+        bytes = scalar::add(bytes, scalar::mul(v / form_.quotients[q].divisor, layout.quotient[q]));
+    return bytes;
   }
 
   bool copy() {
@@ -245,7 +245,7 @@ class Builder {
 
   bool product() {
     const LaneNode* node = &lane(value());
-    if (form_.depth != 2 || form_.target.dtype != DType::I32 || !form_.narrow || form_.blocked >= 0) return false;
+    if (form_.depth != 2 || form_.target.dtype != DType::I32 || !form_.narrow || !form_.quotients.empty()) return false;
     if (node->kind == LaneKind::Operator && node->op == ExprOp::Wrap && node->imm <= 32) {
       block_.product.wrap_bits = static_cast<int>(node->imm);
       node = &lane(node->a);
