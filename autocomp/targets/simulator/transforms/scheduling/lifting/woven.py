@@ -1,6 +1,6 @@
 """Stores of tiles that take turns row by row in local memory, as a store for each of tiles one after the other.
 
-How many tiles go at once, and so how far apart their rows are, is for a schedule to choose anew.
+A schedule chooses anew how many tiles go at once, and so how far apart their rows are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Stores of several whole tiles of results at once.
 
 A store may count blocks of columns, as loads do (`blocked.py`). Tiles that lie side by side in DRAM then leave with one
-command, in fewer and longer requests, if they lie in local memory as it reads them: one tile after the other, or row by
-row, where an operand of the command that writes a tile there says how far apart its rows are.
+command, in fewer and longer requests. They have to lie in local memory as it reads them. That is one tile after the
+other, or row by row, where the command that writes a tile there says how far apart its rows are.
 """
 
 from __future__ import annotations
