@@ -110,6 +110,17 @@ def test_each_tap_has_its_rows_where_those_between_lines_would_take_longer() -> 
     assert raised.leaves.lines is None
 
 
+@pytest.mark.parametrize(("channels", "taps", "left"), [(3, 3, 1), (4, 5, 2)], ids=["all taps", "three taps and two"])
+def test_products_take_taps_with_few_channels_together(channels: int, taps: int, left: int) -> None:
+    """The array is 16 deep, and taps along a row of a filter follow one another in the image and in the weights."""
+    dims = {"N": 1, "H": 6, "W": 9, "C": channels, "K": 16, "R": 2, "S": taps}
+    workload = parse(yaml.safe_dump({"operation": "conv2d", "dims": dims, **TPU}), Path("conv.yaml"))
+    facts = analysed(workload)
+    raised = raised_of(facts)
+    assert raised.computation.extents[raised.computation.depth] == left
+    assert cycles(workload, _scheduled(facts, {"tile": {"n": 2}, "block": {"n": 1, "k": 1}})) < cycles(workload, facts)
+
+
 @pytest.mark.long
 def test_rows_of_several_images_are_joined_image_by_image() -> None:
     workload = convolution(TPU, images=2)

@@ -25,6 +25,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.tracing import flo
 from autocomp.targets.simulator.transforms.scheduling.lifting.whole import whole_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.blocked import blocked
 from autocomp.targets.simulator.transforms.scheduling.lowering.body import body
+from autocomp.targets.simulator.transforms.scheduling.lowering.deeper import deeper
 from autocomp.targets.simulator.transforms.scheduling.lowering.joined import joined
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.lined import lined
@@ -98,7 +99,7 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
     try:
         whole = whole_of(commands)
         given = sized(whole.computation, staged(tasks_of(whole)), whole.halves)
-        choices = (with_wide_stores(*blocked(*joined(*pair))) for pair in (lined(*given), given))
+        choices = (with_wide_stores(*blocked(*joined(*pair))) for pair in (lined(*given), given, deeper(*given)))
         return min(choices, key=lambda pair: WholeCostModel(*pair).busy)
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
