@@ -28,6 +28,8 @@ SUSPICIOUS = {
     " { semantics { for r < 3, c < 4: sums[a.row + r + 1][c] = sums[a.row + r][c]; } }",
     "a role that the unit ignores": "  instruction f(a: local) on vector"
     " { semantics { spad[a.row][0] = 1; } timing { role: preload; } }",
+    "tiles that have numbers": "  instruction f(tile: int 0..15, n: int 0..9) on vector"
+    " { semantics { for r < 4, c < 4: sums[tile * 4 + r][c] = n; } }",
     "DRAM without a bus": "  instruction f(p: dram*, a: local) on vector"
     " { semantics { for c < 4: spad[a.row][c] = p.i8[c]; } }",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import yaml
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import NotApplicable, analyse, applied, transformation
+from autocomp.targets.simulator.transforms import NotApplicable, analyse, applied, candidates_of, transformation
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.scheduling.choose import ranked
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
@@ -438,3 +439,25 @@ def test_a_store_that_counts_rows_takes_several_tiles_of_one_row() -> None:
     assert raised_of(analyse(changed, accelerator, workload.constants)).given
     assert kernel.print_kernel(changed).count("store(") == 1
     cycles(workload, accelerator, kernel.print_kernel(changed))
+
+
+def test_results_whose_place_no_address_names_leave_before_others_begin() -> None:
+    text = (Path(__file__).parent / "drained.isa").read_text()
+    for old, new in (
+        ("dst: sum,", "set: int 0..31,"),
+        ("sums[dst.row + r]", "sums[set * N + r]"),
+        ("src: sum,", "set: int 0..31,"),
+        ("sums[src.row + r]", "sums[set * N + r]"),
+        ("multiply($c_tile", "multiply(0"),
+        ("push($c_tile", "push(0"),
+        ("b_tile, c_tile,", "b_tile,"),
+        ("gemm_store(C, c_tile,", "gemm_store(C,"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    accelerator, workload = isa.parse(text), gemm(DRAINED, 32, 16, 24)
+    facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
+    best, *_ = candidates_of(transformation("schedule"), facts)
+    assert prod(best.parameters["block"].values()) == best.parameters["block"]["k"]
+    faster = kernel.print_kernel(applied(transformation("schedule"), facts, best.parameters).given)
+    assert cycles(workload, accelerator, faster) < cycles(workload, accelerator, starting_kernel(workload, accelerator))

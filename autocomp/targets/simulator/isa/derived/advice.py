@@ -11,7 +11,7 @@ from autocomp.targets.simulator.isa.derived.affine import Loops, UnboundedError,
 from autocomp.targets.simulator.isa.derived.regions import Read, Write, writes
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS
-from autocomp.targets.simulator.isa.tree import Element, Expression, Name, Number, Require, Statement, When
+from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Name, Number, Require, Statement, When
 
 ROLE_KINDS: Mapping[str, tuple[str, ...]] = {
     "preload": ARRAYS,
@@ -45,6 +45,7 @@ def advice(accelerator: Accelerator) -> tuple[Advice, ...]:
         assigned = writes(accelerator, instruction)
         warnings.extend(_columns_beyond_rows(accelerator, instruction, assigned))
         warnings.extend(_lost_writes(assigned))
+        warnings.extend(_numbered_rows(accelerator, instruction, assigned))
     return tuple(sorted(dict.fromkeys(warnings), key=lambda w: (w.place.line, w.place.column) if w.place else (0, 0)))
 
 
@@ -100,6 +101,29 @@ def _ignored_roles(accelerator: Accelerator) -> Iterator[Advice]:
 
 
 # --- semantics ---------------------------------------------------------------------------------------------------
+
+
+def _numbered_rows(
+    accelerator: Accelerator, instruction: Instruction, assigned: tuple[Write, ...]
+) -> Iterator[Advice]:
+    """Integers that alone say which tile of a local memory an instruction writes."""
+    integers = {p.name for p in instruction.parameters if p.kind == "integer"}
+    local = {memory.name for memory in accelerator.local_memories}
+    seen: set[tuple[str, str]] = set()
+    for write in assigned:
+        memory = write.target.memory
+        row = affine(write.target.indices[0], write.loops) if memory in local else None
+        if row is None or any(isinstance(part, AddressField) for part in algebra.walk(row.base)):
+            continue
+        for name in sorted(algebra.names_in(row.base) & integers):
+            if (memory, name) not in seen:
+                yield Advice(
+                    f"{instruction.name} chooses rows of {memory} by the number `{name}`: schedules give values other "
+                    "rows by addresses alone",
+                    write.place,
+                    f"declare an `address` with `memory {memory};`, make `{name}` one and let it name the first row",
+                )
+            seen.add((memory, name))
 
 
 def _columns_beyond_rows(

@@ -117,10 +117,10 @@ def _crowded(model: CostModel, schedule: Schedule) -> bool:
 
 def fits(grid: Grid, model: CostModel) -> bool:
     """True if all that a schedule keeps in local memory has room there."""
-    used: dict[str, int] = {}
     leaves = model.leaves
     if leaves.refusal(grid):
         return False
+    used = dict(leaves.rows_on_the_way(grid))
     for operand in {*OPERANDS, "result"} - set(leaves.queued):  # a queue takes one tile after the other
         slots = prod(grid.blocks[d] for d in grid.slots(operand)) if operand != "result" else 1
         memory = leaves.memory(operand).name

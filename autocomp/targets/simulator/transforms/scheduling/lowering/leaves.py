@@ -161,6 +161,10 @@ class Leaves:
         """Operands that come through a queue."""
         return ()
 
+    def rows_on_the_way(self, grid: Grid) -> Mapping[str, int]:
+        """The rows of further buffers, by memory: there are none."""
+        return {}
+
     def refusal(self, grid: Grid) -> str:
         """The reason why the machine cannot load tiles as a schedule wants them; empty if it can. Lines need products
         that read rows one after the other, of which none are left out."""

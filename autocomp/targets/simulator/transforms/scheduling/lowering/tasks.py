@@ -282,6 +282,14 @@ class Tasks:
             places //= 2
         return places
 
+    def rows_on_the_way(self, grid: Grid) -> Mapping[str, int]:
+        """The rows of all further buffers, by memory."""
+        rows: dict[str, int] = {}
+        for relay in self.relays:
+            memory = self.rooms[relay].memory
+            rows[memory] = rows.get(memory, 0) + self.passing(relay, grid) * self.places(relay, grid)
+        return rows
+
     def refusal(self, grid: Grid) -> str:
         """The reason why tiles cannot be as a schedule wants them; empty if they can. A tile from a queue is not used
         again once another one was."""
@@ -292,6 +300,9 @@ class Tasks:
             return f"the last tile along {', '.join(whole)} cannot be two halves"
         if grid.schedule.alone and (self.fence is None or not self.queued):
             return "no operand comes through a queue, or no fence can follow it"
+        results = prod(grid.block[dim] for dim in grid.dims("result"))
+        if (grid.schedule.deferred or results > 1) and not self.rooms["result"].addressed:
+            return "no operand says where results lie: the next one cannot begin before they have left"
         for operand in self.queued:
             dims = grid.dims(operand) | set(grid.stationary if operand == "right" else ())
             again = [d for d, tiles in grid.block.items() if d not in dims and tiles > 1]
