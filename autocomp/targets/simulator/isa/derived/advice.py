@@ -11,7 +11,16 @@ from autocomp.targets.simulator.isa.derived.affine import Loops, UnboundedError,
 from autocomp.targets.simulator.isa.derived.regions import Read, Write, writes
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS
-from autocomp.targets.simulator.isa.tree import AddressField, Element, Expression, Name, Number, Require, Statement, When
+from autocomp.targets.simulator.isa.tree import (
+    AddressField,
+    Element,
+    Expression,
+    Name,
+    Number,
+    Require,
+    Statement,
+    When,
+)
 
 ROLE_KINDS: Mapping[str, tuple[str, ...]] = {
     "preload": ARRAYS,
@@ -103,9 +112,7 @@ def _ignored_roles(accelerator: Accelerator) -> Iterator[Advice]:
 # --- semantics ---------------------------------------------------------------------------------------------------
 
 
-def _numbered_rows(
-    accelerator: Accelerator, instruction: Instruction, assigned: tuple[Write, ...]
-) -> Iterator[Advice]:
+def _numbered_rows(accelerator: Accelerator, instruction: Instruction, assigned: tuple[Write, ...]) -> Iterator[Advice]:
     """Integers that alone say which tile of a local memory an instruction writes."""
     integers = {p.name for p in instruction.parameters if p.kind == "integer"}
     local = {memory.name for memory in accelerator.local_memories}

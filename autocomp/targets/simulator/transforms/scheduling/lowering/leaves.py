@@ -162,7 +162,7 @@ class Leaves:
         return ()
 
     def rows_on_the_way(self, grid: Grid) -> Mapping[str, int]:
-        """The rows of further buffers, by memory: there are none."""
+        """The rows of further buffers, by memory: this machine has no such buffer."""
         return {}
 
     def refusal(self, grid: Grid) -> str:
