@@ -83,29 +83,42 @@ struct Form {
 
 // The blocks in which a loop variable is counted: 1 and its divisors, the smallest first, in `sizes`. Returns how many.
 inline int blocks_of(const Form& form, int variable, std::array<int64_t, kQuotients + 1>& sizes) {
-  int count = 0;
-  sizes[static_cast<size_t>(count++)] = 1;
-  for (const auto& q : form.quotients)
-    if (q.variable == variable) sizes[static_cast<size_t>(count++)] = q.divisor;
-  std::sort(sizes.begin(), sizes.begin() + count);
+  sizes[0] = 1;
+  int count = 1;
+  for (const auto& q : form.quotients) {
+    if (q.variable != variable) continue;
+    int place = count++;
+    for (; sizes[static_cast<size_t>(place) - 1] > q.divisor; --place)
+      sizes[static_cast<size_t>(place)] = sizes[static_cast<size_t>(place) - 1];
+    sizes[static_cast<size_t>(place)] = q.divisor;
+  }
   return count;
 }
 
 // Calls `widen` with what an address grows by from one value of a digit of `variable` to the next, and with the least
-// and the greatest value, for each of its digits. The variable runs `count` times from `first` on, the beginning of a
-// block of each size. `value` gives the value of a node.
+// and the greatest value, for each of its digits that count. The variable runs `count` times from `first` on, the
+// beginning of a block of each size. `value` gives the value of a node.
 template <typename Integer, typename Value, typename Widen>
 void each_digit(const Form& form, const Affine& a, int variable, int64_t first, int64_t count, Value value,
                 Widen widen) {
+  const int32_t node = a.coef[static_cast<size_t>(variable)];
+  bool whole = true;
+  for (size_t q = 0; q < form.quotients.size(); ++q)
+    whole = whole && (form.quotients[q].variable != variable || a.quotient[q] < 0);
+  if (whole) {
+    if (node >= 0) widen(static_cast<Integer>(value(node)), first, first + count - 1);
+    return;
+  }
   std::array<int64_t, kQuotients + 1> sizes;
   const int digits = blocks_of(form, variable, sizes);
   const int64_t last = count - 1;
   for (int i = 0; i < digits; ++i) {
     const int64_t size = sizes[static_cast<size_t>(i)];
-    Integer weight = static_cast<Integer>(value(a.coef[static_cast<size_t>(variable)])) * size;
+    Integer weight = node < 0 ? Integer{0} : static_cast<Integer>(value(node)) * size;
     for (size_t q = 0; q < form.quotients.size(); ++q)
-      if (form.quotients[q].variable == variable && form.quotients[q].divisor <= size)
+      if (form.quotients[q].variable == variable && form.quotients[q].divisor <= size && a.quotient[q] >= 0)
         weight += static_cast<Integer>(value(a.quotient[q])) * (size / form.quotients[q].divisor);
+    if (weight == 0) continue;
     if (i + 1 == digits)
       widen(weight, first / size, first / size + last / size);
     else

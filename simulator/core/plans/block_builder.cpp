@@ -79,7 +79,8 @@ class Builder {
       return scalar::add(scalar::mul(integer(row), pitch), scalar::mul(integer(col), step));
     };
     for (int d = 0; d < kFormDepth; ++d) layout.coef[at(d)] = bytes(from.row.coef[at(d)], from.col.coef[at(d)]);
-    for (size_t q = 0; q < kQuotients; ++q) layout.quotient[q] = bytes(from.row.quotient[q], from.col.quotient[q]);
+    for (size_t q = 0; q < form_.quotients.size(); ++q)
+      layout.quotient[q] = bytes(from.row.quotient[q], from.col.quotient[q]);
     out.fixed = fixed_byte(out);
     return true;
   }
