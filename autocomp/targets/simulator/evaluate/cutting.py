@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autocomp.targets.simulator.isa.derived.blocks import Block
-from autocomp.targets.simulator.isa.requests import requests
+from autocomp.targets.simulator.isa.requests import beats, requests
 
 _TOGETHER = 16  # rows of a command that are looked at together
 _MOST = 1 << 23  # costs of parts of rows that are looked at
@@ -137,4 +137,4 @@ class Requests:
 def _cut(begin: int, length: int, smallest: int, largest: int, beat: int) -> tuple[int, int]:
     """Requests of a command's row, and their beats."""
     sizes = requests(begin, length, smallest, largest)
-    return len(sizes), sum(-(-size // beat) for size in sizes)
+    return len(sizes), beats(sizes, beat)

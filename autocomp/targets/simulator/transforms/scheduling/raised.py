@@ -99,7 +99,8 @@ def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
     try:
         whole = whole_of(commands)
         given = sized(whole.computation, staged(tasks_of(whole)), whole.halves)
-        choices = (with_wide_stores(*blocked(*joined(*pair))) for pair in (lined(*given), given, deeper(*given)))
+        ways = {id(pair[1]): pair for pair in (lined(*given), given, deeper(*given))}  # most machines have one
+        choices = (with_wide_stores(*blocked(*joined(*pair))) for pair in ways.values())
         return min(choices, key=lambda pair: WholeCostModel(*pair).busy)
     except NotApplicable as error:
         raise NotApplicable(f"{reason}; of whole tiles: {error}") from None
