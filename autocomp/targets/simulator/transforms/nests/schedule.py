@@ -23,12 +23,20 @@ from autocomp.targets.simulator.transforms.protocol import (
     candidates_of,
 )
 from autocomp.targets.simulator.transforms.scheduling import steps
-from autocomp.targets.simulator.transforms.scheduling.choose import TURNS, Ranked, by_kind, fits, ranked, whole
+from autocomp.targets.simulator.transforms.scheduling.choose import (
+    TURNS,
+    Ranked,
+    by_kind,
+    fits,
+    in_parts,
+    ranked,
+    whole,
+)
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
 from autocomp.targets.simulator.transforms.scheduling.parts import Part, parts_of, whole_of_kernel
-from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised
+from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised, returns_in
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Schedule
 from autocomp.targets.simulator.transforms.straight.write_out import is_short
 
@@ -71,7 +79,8 @@ class ChooseSchedule(Transformation):
     before (`spread`); `deferred`: results are stored during the next block, and blocks have places in `turns`; `kept`:
     the right operand stays in the array; `short_first`: partial tiles come first; `shared`: taps share lines of an
     image, and (`lined`) pixels of these; `halves`: the last tile along these dimensions is two of half the size;
-    `alone`: the first tile of an operand from a queue comes before all other loads.
+    `alone`: the first tile of an operand from a queue comes before all other loads; `returns`: the times that all sums
+    leave for DRAM and return, between parts of the reduction.
     """
     example = """
     for (int i = 0; i < 32; i++)               for (int step = 0; step < 64; step++)
@@ -109,8 +118,8 @@ class ChooseSchedule(Transformation):
         if given.given:
             kinds = [(_near(given, models[0]), _TIMED)]
         else:
-            usual, turned = (list(islice(_in_turn(kind), _MOST)) for kind in zip(*map(_all, models), strict=True))
-            kinds = [(usual, _TIMED), (turned, _TIMED // 2)] if turned else [(usual, _TIMED)]
+            usual, *others = (list(islice(_in_turn(kind), _MOST)) for kind in zip(*map(_all, models), strict=True))
+            kinds = [(usual, _TIMED), *((items, _TIMED // 2) for items in others if items)]
         timed: list[Ranked] = []
         rest: list[Ranked] = []
         seen: set[str] = set()  # schedules of which each gives the same kernel count once
@@ -197,6 +206,8 @@ def _raised_parts(facts: Facts) -> Mapping[int, Raised]:
 
     def outcome() -> Mapping[int, Raised]:
         whole, parts = whole_of_kernel(facts), parts_of(facts)
+        if returns_in(whole):
+            raise NotApplicable("sums return between the kernel's parts: schedule the kernel that it was made from")
         own = any(isinstance(s, ast.Declaration) and s.static for s in whole.statements)
         if len(parts) == 1 or not own:
             try:
@@ -265,11 +276,12 @@ def _in_turn(kinds: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
     return (item for items in zip_longest(*kinds) for item in items if item is not None)
 
 
-def _all(model: CostModel) -> tuple[Iterator[Ranked], Iterator[Ranked]]:
-    """The best schedules of all, and those with more places for results."""
-    kinds = by_kind(ranked(model))
+def _all(model: CostModel) -> tuple[Iterator[Ranked], ...]:
+    """The best schedules of all, those with more places for results, and those in which sums return."""
+    best = ranked(model)
+    kinds = by_kind(best)
     usual, turned = ([k for k in kinds if (k[0].schedule.turns == TURNS[0]) == few] for few in (True, False))
-    return _different(usual), _different(turned)
+    return _different(usual), _different(turned), _different([in_parts(model, best[0])] if best else [])
 
 
 def _different(kinds: Sequence[Sequence[Ranked]]) -> Iterator[Ranked]:
@@ -286,10 +298,12 @@ def _different(kinds: Sequence[Sequence[Ranked]]) -> Iterator[Ranked]:
 def _near(given: Raised, model: CostModel) -> list[Ranked]:
     """The schedules that fit and differ from the kernel's in one decision, the least estimates first."""
     near: list[Ranked] = []
-    for schedule in neighbours(given):
-        new = schedule != given.schedule and all(schedule != other.schedule for other in near)
-        if new and fits(Grid(given.computation, schedule), model):
-            near.append(Ranked(schedule, steps.cycles(model, schedule)))
+    one, returns = given.of_part(), given.schedule.returns
+    for schedule in neighbours(one):
+        new = schedule != one.schedule and all(schedule != other.schedule for other in near)
+        if new and fits(Grid(one.computation, schedule), one.model):
+            changed = replace(schedule, returns=returns)
+            near.append(Ranked(changed, steps.cycles(model, changed)))
     return sorted(near, key=lambda item: item.cycles)
 
 

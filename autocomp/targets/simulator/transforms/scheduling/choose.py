@@ -9,6 +9,7 @@ from itertools import product as cartesian
 from math import ceil, prod
 
 from autocomp.targets.simulator.isa.main_memory import longest_latency
+from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling import steps
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
@@ -24,8 +25,11 @@ _SMALLEST = 16  # elements of a tile along a dimension that has as many
 _FEWER = 4  # rows that a tile may have less than the most
 _LEAD = 8  # products of the first step by which its loads are ahead
 _EARLY = 8  # products at the end of a step that no load is among
+_PART_SIZES = (4, 8, 16)  # tiles of the reduction between two returns of sums
+_PART_CHOICES = 20  # of the best schedules of such a part
+_PARTS = 16  # of a reduction, at most: the kernel has a loop nest for each
 BOTH = frozenset(OPERANDS)
-TURNS = (2, 4)  # places of blocks of results: even numbers, as what is started lies in the other half than the sums
+TURNS = (2, 3, 4)  # places of blocks of results
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,26 @@ def ranked(model: CostModel) -> list[Ranked]:
     best = (item for kind in by_kind(estimated) for item in kind[:_LOOKED_AT_AGAIN])
     again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in best)
     return sorted(again, key=lambda item: item.cycles)
+
+
+def in_parts(model: CostModel, best: Ranked) -> list[Ranked]:
+    """The schedules in which sums return between parts of the reduction that beat the `best` of others, by their
+    estimated cycles: where few results fit, products wait for operands that are loaded again and again."""
+    if isinstance(model.leaves, Tasks) or not _crowded(model, best.schedule):
+        return []
+    tile = model.leaves.product.most["depth"]
+    tiles = ceil(model.computation.extents[model.computation.depth] / tile)
+    items: list[Ranked] = []
+    for returns in sorted({ceil(tiles / size) - 1 for size in _PART_SIZES}):
+        try:
+            one = model.of_part(returns) if 0 < returns < _PARTS else None
+        except NotApplicable:
+            continue
+        if one is not None:
+            found = _estimated(one, _staying(one))[:_PART_CHOICES]
+            schedules = (replace(item.schedule, returns=returns) for item in found)
+            items += (Ranked(schedule, steps.cycles(model, schedule)) for schedule in schedules)
+    return sorted((item for item in items if item.cycles < best.cycles), key=lambda item: item.cycles)
 
 
 def by_kind(items: Iterable[Ranked]) -> list[list[Ranked]]:
@@ -136,6 +160,13 @@ def _all(model: CostModel, base: Schedule) -> Iterator[Grid]:
             yield from (grid.with_loops(order, inner) for order in _orders(grid) for inner in _inners(model))
 
 
+def turns_of(model: CostModel) -> tuple[int, ...]:
+    """The places that blocks of results may have: even numbers where memory has halves, as what is started lies in the
+    other half than the sums."""
+    banks = model.leaves.memory("result").banks
+    return tuple(turns for turns in TURNS if banks < 2 or turns % 2 == 0)
+
+
 def _usual(model: CostModel) -> Schedule:
     """The schedule that others start from: the largest tiles, with all moves beside computation."""
     leaves = model.leaves
@@ -206,6 +237,15 @@ def _less_beside(model: CostModel) -> Iterator[Schedule]:
     for ahead in dict.fromkeys((*(frozenset({o}) for o in sorted(base.ahead)), frozenset[str]())):
         if ahead != base.ahead:
             yield from (replace(base, ahead=ahead, deferred=deferred) for deferred in (True, False))
+    if model.starts and not isinstance(model.leaves, Tasks):
+        yield from (schedule for schedule in _staying(model) if schedule.turns != base.turns)
+
+
+def _staying(model: CostModel) -> Iterator[Schedule]:
+    """The same with one operand that stays and comes on time, and with any number of places for results."""
+    base = _usual(model)
+    for operand in sorted(base.ahead):
+        yield from (replace(base, ahead=frozenset({operand}), turns=turns) for turns in turns_of(model))
 
 
 def _rows(model: CostModel, base: Schedule) -> list[int]:

@@ -7,7 +7,7 @@ stores run beside the next block. Nothing hides the first step's loads and the l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import ClassVar
@@ -26,6 +26,7 @@ from autocomp.targets.simulator.transforms.scheduling.computation import Contrac
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import waiting
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf, Part
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
+from autocomp.targets.simulator.transforms.scheduling.lowering.returning import part
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 IN_POOL = 17.5  # cycles of a product in the pool of an array, besides the array's latency and twice its rows: measured
@@ -58,6 +59,11 @@ class CostModel:
     leaves: Leaves
     weight: float = 0.0
     crowding: ClassVar[float] = 0.005  # of the time of loads that are hidden, the part that shows nevertheless
+
+    def of_part(self, returns: int) -> CostModel:
+        """Estimates for a part of the reduction to which sums return. Raises NotApplicable without any."""
+        computation, leaves = part(self.computation, self.leaves, returns, 1)
+        return replace(self, computation=computation, leaves=leaves)
 
     def beside(self, schedule: Schedule) -> frozenset[str]:
         """The operands whose loads go beside the products before."""

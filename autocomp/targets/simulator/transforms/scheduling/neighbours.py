@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, TURNS, arrival, equal, thirds
+from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, arrival, equal, thirds, turns_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -50,7 +50,7 @@ def _ahead(given: Raised) -> Iterator[Schedule]:
 def _turns(given: Raised) -> Iterator[Schedule]:
     """More places for blocks of results, where moves start these, or fewer."""
     if given.schedule.deferred and given.model.starts:
-        yield from (replace(given.schedule, turns=turns) for turns in TURNS)
+        yield from (replace(given.schedule, turns=turns) for turns in turns_of(given.model))
 
 
 def _spread(given: Raised) -> Iterator[Schedule]:

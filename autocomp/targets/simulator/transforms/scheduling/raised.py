@@ -30,6 +30,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.joined import joi
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.lined import lined
 from autocomp.targets.simulator.transforms.scheduling.lowering.reading import leaves_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.returning import part
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import sized
 from autocomp.targets.simulator.transforms.scheduling.lowering.staged import staged
 from autocomp.targets.simulator.transforms.scheduling.lowering.taken import tasks_of
@@ -66,6 +67,13 @@ class Raised:
     def estimate(self, schedule: Schedule) -> float:
         """Estimated cycles of another schedule."""
         return steps.cycles(self.model, schedule)
+
+    def of_part(self) -> Raised:
+        """The part of the computation that the schedule is said of: where sums return, one between two returns."""
+        if not self.schedule.returns:
+            return self
+        computation, leaves = part(self.computation, self.leaves, self.schedule.returns, 1)
+        return replace(self, computation=computation, leaves=leaves, schedule=replace(self.schedule, returns=0))
 
     def lowered(self, schedule: Schedule) -> ast.Kernel:
         """The kernel with another schedule. Raises NotApplicable where that does not fit the machine."""
@@ -111,6 +119,15 @@ def lower(part: Part, computation: Contraction, leaves: Leaves | Tasks, schedule
     not fit."""
     statements = tidied(body(computation, schedule, leaves))
     return part.replaced(statements, json.dumps(as_data(schedule), sort_keys=True))
+
+
+def returns_in(part: Part) -> bool:
+    """True if sums return between the parts of a kernel, by what it states at its head."""
+    try:
+        stated = json.loads(part.heading)
+    except ValueError:
+        return False
+    return isinstance(stated, Mapping) and bool(stated.get("returns"))
 
 
 def _stated(part: Part, computation: Contraction) -> Schedule | None:

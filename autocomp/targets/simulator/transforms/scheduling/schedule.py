@@ -37,7 +37,8 @@ class Schedule:
     steps of a reduction use for different results; `lined`: rows of tiles too, so that products read them from one row
     further on. `halves`: dimensions whose last tile is two of half the size, so that less is left to do after all is
     loaded. `lead`: the products of the first step before the one that a load is for, at which it is issued.
-    `alone`: the first tile of an operand from a queue comes before all other loads, and a fence after it.
+    `alone`: the first tile of an operand from a queue comes before all other loads, and a fence after it. `returns`:
+    the times that all sums leave for DRAM and return, between parts of the reduction; all else is said of one part.
     """
 
     tile: Mapping[str, int]
@@ -58,6 +59,7 @@ class Schedule:
     halves: frozenset[str] = frozenset()
     lead: int = 0
     alone: bool = False
+    returns: int = 0
 
 
 @dataclass(frozen=True)

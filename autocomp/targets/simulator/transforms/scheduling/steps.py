@@ -7,6 +7,7 @@ whole computation do not see that, so the best schedules by these are looked at 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import takewhile
 from math import prod
 
@@ -25,7 +26,9 @@ _MOST_STEPS = 2048  # that are looked at one by one; of more, the first ones sta
 
 
 def cycles(model: CostModel, schedule: Schedule) -> float:
-    """Estimated cycles of a schedule."""
+    """Estimated cycles of a schedule; where sums return, all parts of the reduction last as long as one of them."""
+    if schedule.returns:
+        return (schedule.returns + 1) * cycles(model.of_part(schedule.returns), replace(schedule, returns=0))
     grid = Grid(model.computation, schedule)
     estimated = _Estimate(model, grid).cycles()
     if not model.weight:

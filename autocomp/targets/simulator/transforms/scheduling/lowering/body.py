@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.pipeline import Pipeline
+from autocomp.targets.simulator.transforms.scheduling.lowering.returning import declaration, part
+from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import spelled
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
-from autocomp.targets.simulator.transforms.scheduling.lowering.text import statements_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import Lines, statements_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.whole import WholeNest
 from autocomp.targets.simulator.transforms.scheduling.schedule import Schedule
 from autocomp.targets.simulator.transforms.syntax.nest import Statements
@@ -15,11 +19,24 @@ from autocomp.targets.simulator.transforms.syntax.nest import Statements
 
 def body(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -> Statements:
     """The statements that carry out a contraction. Raises NotApplicable where the schedule does not fit."""
+    if not schedule.returns:
+        return statements_of([*_loops(computation, schedule, leaves), *_fence(leaves)])
+    lines = [declaration(computation, leaves)]
+    for number in range(schedule.returns + 1):
+        one = part(computation, leaves, schedule.returns, number)
+        lines += ["{", *_loops(one[0], replace(schedule, returns=0), one[1]), "}", *_fence(leaves)]
+    return statements_of(lines)
+
+
+def _loops(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -> Lines:
     nest: Nest
     if isinstance(leaves, Tasks):
         nest = WholeNest(computation, schedule, leaves)
     else:
         nest = Nest(computation, schedule, leaves)
     loops = Pipeline(nest).lines() if schedule.ahead or schedule.deferred else nest.plain()
-    fence = [] if leaves.fence is None else [str(nest.call(*leaves.fence))]
-    return statements_of([*nest.configuration(), *loops, *nest.conclusion(), *fence])
+    return [*nest.configuration(), *loops, *nest.conclusion()]
+
+
+def _fence(leaves: Leaves | Tasks) -> Lines:
+    return [] if leaves.fence is None else [str(spelled(leaves.accelerator, *leaves.fence))]

@@ -92,38 +92,7 @@ class _Reader:
 
     def _move(self, number: int, command: int) -> MoveLeaf:
         form = self._forms[number]
-        transfer = _moving(form)
-        store = transfer.target.pointer
-        local = transfer.moved[0].source if store else transfer.target
-        dram = transfer.target if store else transfer.moved[0].source if transfer.moved else None
-        row = next(axis for axis, step in local.steps.items() if not step.columns)
-        column = next(axis for axis, step in local.steps.items() if step.columns)
-        address = _address(form, local)
-        rows, columns = (_operands(transfer.bounds[axis]) for axis in (row, column))
-        pointers = [p.name for p in form.instruction.parameters if p.kind == "pointer"]
-        along = _rows_along(transfer, row)
-        stride = Setting() if dram is None or along not in dram.steps else _setting(form, dram.steps[along].rows)
-        step = local.steps[column]
-        memory = form.accelerator.memory(local.memory)
-        width = step.width or memory.cols
-        return MoveLeaf(
-            form.instruction,
-            form.operands,
-            local.memory,
-            form.space(address),
-            pointers[0],
-            address,
-            rows,
-            columns,
-            _widest(form, columns, width) if step.width else min(_most(form, columns), width),
-            width,
-            stride,
-            _setting(form, step.rows) if step.width else Setting(),
-            _selector(form, transfer),
-            self._settings(form, command),
-            {word: _setting(form, value) for word, value in transfer.windows.items()},
-            form if transfer.windows else None,
-        )
+        return move_leaf(form, self._settings(form, command))
 
     # --- configuration
 
@@ -256,6 +225,43 @@ class _Reader:
                 extents[at][parameter] = dims[axis]
         for number, form in enumerate(sequence):
             yield Part(form.instruction, form.operands, addresses[number], extents[number], form)
+
+
+def move_leaf(form: Form, settings: tuple[Configure, ...]) -> MoveLeaf:
+    """A move of a form between a tensor and local memory, which relies on `settings`. Raises NotApplicable where its
+    operands do not say where and how much."""
+    transfer = _moving(form)
+    store = transfer.target.pointer
+    local = transfer.moved[0].source if store else transfer.target
+    dram = transfer.target if store else transfer.moved[0].source if transfer.moved else None
+    row = next(axis for axis, step in local.steps.items() if not step.columns)
+    column = next(axis for axis, step in local.steps.items() if step.columns)
+    address = _address(form, local)
+    rows, columns = (_operands(transfer.bounds[axis]) for axis in (row, column))
+    pointers = [p.name for p in form.instruction.parameters if p.kind == "pointer"]
+    along = _rows_along(transfer, row)
+    stride = Setting() if dram is None or along not in dram.steps else _setting(form, dram.steps[along].rows)
+    step = local.steps[column]
+    memory = form.accelerator.memory(local.memory)
+    width = step.width or memory.cols
+    return MoveLeaf(
+        form.instruction,
+        form.operands,
+        local.memory,
+        form.space(address),
+        pointers[0],
+        address,
+        rows,
+        columns,
+        _widest(form, columns, width) if step.width else min(_most(form, columns), width),
+        width,
+        stride,
+        _setting(form, step.rows) if step.width else Setting(),
+        _selector(form, transfer),
+        settings,
+        {word: _setting(form, value) for word, value in transfer.windows.items()},
+        form if transfer.windows else None,
+    )
 
 
 def _loaded(form: Form) -> Transfer:
