@@ -42,6 +42,7 @@ STATIONARY = {"accelerator": "stationary", "scale": 0.0078125}
 DRAINED = {"accelerator": "drained", "scale": 0.0078125}
 FLAGGED = {"accelerator": "flagged", "scale": 0.0078125}
 CIRCULAR = {"accelerator": "circular", "result": "int32"}
+BIASED = {"accelerator": "biased", "bias": "row"}
 KEPT = {"accelerator": "kept", "scale": 0.0078125, "layout": {"A": "K I"}}
 
 
@@ -88,6 +89,9 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         pytest.param(OUTER, (32, 32, 24), 0.5, id="tiles that are stored row by row"),
         pytest.param(OUTER, (21, 27, 10), 0.7, id="a last tile of fewer rows", marks=pytest.mark.long),
         pytest.param(FIXED, (32, 32, 32), 0.5, id="five units that pass tiles of one size on, by semaphores"),
+        pytest.param(BIASED, (24, 19, 16), 0.6, id="sums that start from biases in a memory of their own"),
+        pytest.param({**BIASED, "set": {"READER": 1}}, (24, 19, 16), 0.6, id="products that add such biases"),
+        pytest.param({**BIASED, "set": {"READER": 2}}, (24, 19, 16), 0.6, id="results that get them as they leave"),
     ],
 )
 def test_a_schedule_of_whole_tiles_is_right_and_faster(

@@ -9,68 +9,27 @@ what is done to one tile, such as one for each of its rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
 
 import numpy as np
 
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.coordinates import Coordinates
+from autocomp.targets.simulator.transforms.scheduling.lifting.extra import (
+    EXTRA,
+    extra_of_product,
+    extra_of_result,
+    is_loaded,
+)
 from autocomp.targets.simulator.transforms.scheduling.lifting.narrow import narrowed
 from autocomp.targets.simulator.transforms.scheduling.lifting.registers import placed_by_registers
+from autocomp.targets.simulator.transforms.scheduling.lifting.tile_roles import Rest, Role, Whole
 from autocomp.targets.simulator.transforms.scheduling.lifting.touches import Touch, Touches, has_rows, matrix
 from autocomp.targets.simulator.transforms.scheduling.lifting.woven import unwoven
 
 MAX_COMMANDS = 1_000_000
 _FROM = "from"  # the buffer that a command moves on to another one
-
-
-class Rest(Enum):
-    """The part of a whole tile that the load of a short one leaves as it was: none, rows, or columns too."""
-
-    NONE = auto()
-    ROWS = auto()
-    ALL = auto()
-
-
-@dataclass(frozen=True)
-class Role:
-    """The commands that do the same for each of some tiles. An entry of `parts` has those of one tile, filled up with
-    -1: there may be one for each of its rows. `rows` are the local rows that operands name, by what lies there."""
-
-    parts: Column
-    rows: Mapping[str, tuple[Touch, Column]]  # buffer -> touch, number of the access as in `parts`
-
-    @property
-    def commands(self) -> Column:
-        """The first command of each entry."""
-        return np.asarray(self.parts[:, 0], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A contraction of tiles, and the commands that carry it out. Entries of `loads`, `brings` and `product` are
-    products, and `of_products` holds their coordinates by dimension; entries of the others are results, with
-    `of_results`. Where loads fill another memory, `brings` move tiles on to where products read them. `rests`: what
-    the loads of an operand's short tiles leave as it was, and what follows reads. `halves`: the dimensions whose last
-    tile is two of half the size. `firsts`: the products that start results, where an instruction of its own does."""
-
-    computation: Contraction
-    loads: Mapping[str, Role]
-    brings: Mapping[str, tuple[Role, ...]]
-    start: Role | None
-    product: Role
-    finish: tuple[Role, ...]
-    store: Role
-    of_products: Mapping[str, Column]
-    of_results: Mapping[str, Column]
-    touches: Touches
-    rests: Mapping[str, Rest]
-    halves: frozenset[str]
-    firsts: Column | None
 
 
 def whole_of(commands: Commands) -> Whole:
@@ -98,6 +57,7 @@ class _Follower:
         for number in range(len(commands.forms)):
             own = commands.of(number)
             self._at[own] = np.arange(len(own))
+        self._extras: dict[int, Touch | None] = {}
 
     def whole(self) -> Whole:
         product, factors, before = self._factors()
@@ -113,11 +73,18 @@ class _Follower:
         factors.sort(key=lambda factor: has_rows(made, factor[0]) == out.turned)
         chains = [self._loads(accesses[:, 0]) for _, accesses in factors]
         start = self._start(stored, before)
+        extra = self._extra(
+            [Role(product.parts[stored], _chosen(product.rows, stored)), *filter(None, [start]), *finish]
+        )
         fit = Coordinates(self._c, [self._places(chain[0]) for chain in chains], self._places(store), result)
         named = {name: _named(name, chain) for name, chain in zip(fit.order, chains, strict=True)}
         sides = dict(zip(fit.order, factors, strict=True))
         rows = {**product.rows, **sides}
-        added = () if start is None or not self._pointer(start) else (fit.added(self._places(start)),)
+        added = tuple(
+            fit.added(self._places(role)) for role in (start, extra) if role is not None and self._pointer(role)
+        )
+        if len(added) > 1:
+            raise NotApplicable("results start from one tensor, and need another one besides")
         return Whole(
             fit.contraction(added),
             {name: chain[0] for name, chain in named.items()},
@@ -132,6 +99,7 @@ class _Follower:
             {n: self._leaves_over(chain, Role(product.parts, {"": sides[n]})) for n, chain in named.items()},
             frozenset(fit.halves),
             self._firsts(product.commands, before),
+            extra,
         )
 
     # --- products
@@ -142,27 +110,36 @@ class _Follower:
         commands: list[Column] = []
         parts: list[list[Column]] = [[], []]
         targets: list[Column] = []
+        more: list[Column] = []
         before: list[Column] = []
         known: list[Touch] = []
+        extra: Touch | None = None
         for number in self._products:
             writes, reads = (self._t.local(number, write=w) for w in (True, False))
             if len(writes) != 1 or self._t.dram(number, write=False) or self._t.dram(number, write=True):
                 raise NotApplicable(f"{self._c.forms[number].name} does more than to multiply tiles")
             own = [t for t in reads if (t.memory, t.operand) == (writes[0].memory, writes[0].operand)]
             others = [t for t in reads if t not in own]
+            besides = extra_of_product(self._c.forms[number], others)
+            others = [t for t in others if t is not besides]
             if len(others) != 2:
                 raise NotApplicable(f"{self._c.forms[number].name} multiplies {len(others)} tiles")
             others.sort(key=lambda t: (t.memory, t.operand))
             known = known or [*others, writes[0]]
+            extra = extra or besides
             commands.append(self._c.of(number))
             for part, touch in zip(parts, others, strict=True):
                 part.append(touch.accesses)
+            more.append(np.full(len(writes[0].accesses), -1) if besides is None else besides.accesses)
             targets.append(writes[0].accesses)
             before.append(self._t.parts(own[0].accesses) if own else np.full((len(writes[0].accesses), 1), -1))
         joined = np.concatenate(commands)
         order = np.argsort(joined)
-        columns = [np.concatenate(part)[order][:, None] for part in (*parts, targets)]
-        product = Role(joined[order][:, None], {"result": (known[2], columns[2])})
+        columns = [np.concatenate(part)[order][:, None] for part in (*parts, targets, more)]
+        rows = {"result": (known[2], columns[2])}
+        if extra is not None:  # some products may read nothing besides
+            rows[EXTRA] = (extra, columns[3])
+        product = Role(joined[order][:, None], rows)
         width = max(written.shape[1] for written in before)
         wide = [np.pad(w, ((0, 0), (0, width - w.shape[1])), constant_values=-1) for w in before]
         return product, list(zip(known, columns[:2], strict=False)), np.concatenate(wide)[order]
@@ -238,9 +215,23 @@ class _Follower:
             return None
         if (starts[:, 0] < 0).any():
             raise NotApplicable("some results are started by products, others are not")
+        rows = {"result": self._one(starts, write=True)}
         if any(self._t.local(n, write=False) for n in self._numbers(starts)):
-            raise NotApplicable(f"{self._name(starts)} starts a result from another one")
-        return Role(starts, {"result": self._one(starts, write=True)})
+            read = self._one(starts, write=False)
+            if not is_loaded(self._t, read[0]):
+                raise NotApplicable(f"{self._name(starts)} starts a result from another one")
+            rows[EXTRA] = read
+        return Role(starts, rows)
+
+    def _extra(self, roles: Sequence[Role]) -> Role | None:
+        """The loads of what commands for each result read besides; None where they read nothing."""
+        reading = [role.rows[EXTRA][1] for role in roles if EXTRA in role.rows]
+        if not reading:
+            return None
+        if len(reading) > 1 or reading[0].shape[1] > 1 or (reading[0] < 0).any():
+            raise NotApplicable("several commands for a result read what loads bring besides its operands")
+        loads = self._t.writers(reading[0][:, 0])[:, None]
+        return Role(loads, {EXTRA: self._one(loads, write=True)})
 
     # --- results
 
@@ -277,6 +268,8 @@ class _Follower:
                 same = self._same(read, written)
                 buffers.append(buffers[-1] if same else f"relay{len(set(buffers)) - 1}")
                 rows[buffers[-1]] = written
+            if (besides := self._besides(together)) is not None:
+                rows[EXTRA] = besides
             roles.append(Role(together, rows))
         return roles[-1], tuple(roles[:-1]), stored
 
@@ -299,13 +292,34 @@ class _Follower:
 
     def _one(self, commands: Column, *, write: bool) -> tuple[Touch, Column]:
         """The one place in local memory that each command (-1: none) reads or writes, and the accesses."""
+        touches: dict[int, Touch] = {}
+        for number in self._numbers(commands):
+            places = self._t.local(number, write=write)
+            besides = None if write else self._extra_of(number)
+            places = tuple(touch for touch in places if touch is not besides)
+            if len(places) != 1:
+                raise NotApplicable(f"{self._c.forms[number].name} touches several places")
+            touches[number] = places[0]
+        return self._accesses(commands, touches)
+
+    def _besides(self, commands: Column) -> tuple[Touch, Column] | None:
+        """The place that each command on results reads besides these, and the accesses; None where none does."""
+        touches = {number: self._extra_of(number) for number in self._numbers(commands)}
+        known = {number: touch for number, touch in touches.items() if touch is not None}
+        return self._accesses(commands, known) if len(known) == len(touches) else None
+
+    def _extra_of(self, number: int) -> Touch | None:
+        """The place that the commands of a form read besides results; None where they read one place alone."""
+        if number not in self._extras:
+            reads = () if number in self._products else self._t.local(number, write=False)
+            self._extras[number] = extra_of_result(self._t, reads)
+        return self._extras[number]
+
+    def _accesses(self, commands: Column, touches: Mapping[int, Touch]) -> tuple[Touch, Column]:
+        """The one place that commands of some forms (-1: none) access, and the accesses."""
         accesses = np.full(commands.shape, -1, dtype=np.int64)
         known: Touch | None = None
-        for number in self._numbers(commands):
-            touches = self._t.local(number, write=write)
-            if len(touches) != 1:
-                raise NotApplicable(f"{self._c.forms[number].name} touches several places")
-            touch = touches[0]
+        for number, touch in touches.items():
             if known is not None and (known.memory, known.operand) != (touch.memory, touch.operand):
                 raise NotApplicable("tiles of one kind lie in several memories")
             known = touch
@@ -337,6 +351,10 @@ class _Follower:
             chosen = np.flatnonzero(self._c.form[role.commands] == number)
             tensor[chosen], byte[chosen] = self._c.place(role.commands[chosen], pointer)
         return tensor, byte
+
+
+def _chosen(rows: Mapping[str, tuple[Touch, Column]], entries: Column) -> Mapping[str, tuple[Touch, Column]]:
+    return {buffer: (touch, accesses[entries]) for buffer, (touch, accesses) in rows.items()}
 
 
 def _named(operand: str, chain: Sequence[Role]) -> tuple[Role, ...]:

@@ -36,7 +36,7 @@ def joined(computation: Contraction, tasks: Tasks) -> tuple[Contraction, Tasks]:
     if apart or gaps or not tasks.rooms["left"].addressed:
         return computation, tasks
     start = () if tasks.start is None else (tasks.start,)
-    if tasks.first is not None or any(command.piece is not None for command in start):
+    if tasks.first is not None or tasks.extra is not None or any(command.piece is not None for command in start):
         return computation, tasks
     stores = () if margins else (tasks.store,)
     commands = (tasks.product, *stores, *tasks.finish, *start, *tasks.near.get("left", ()))

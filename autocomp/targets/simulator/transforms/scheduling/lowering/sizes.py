@@ -177,6 +177,7 @@ class _Sizing:
             brings={o: tuple(open_to(c, o) for c in cs) if o == self._side else cs for o, cs in t.brings.items()},
             near={o: tuple(open_to(c, o) for c in cs) if o == self._side else cs for o, cs in t.near.items()},
             start=None if t.start is None else open_to(t.start, "start"),
+            extra=None if t.extra is None else open_to(t.extra, "start"),
             product=open_to(t.product, "product"),
             first=None if t.first is None else open_to(t.first, "product"),
             finish=tuple(open_to(command, "finish") for command in t.finish),

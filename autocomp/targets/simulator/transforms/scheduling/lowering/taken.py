@@ -16,7 +16,7 @@ from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, effects_of
-from autocomp.targets.simulator.transforms.scheduling.lifting.whole import Rest, Role, Whole
+from autocomp.targets.simulator.transforms.scheduling.lifting.tile_roles import Rest, Role, Whole
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
 from autocomp.targets.simulator.transforms.scheduling.lowering.operands import FIRST, ROW, Element, Rows, Value, Varied
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
@@ -60,6 +60,7 @@ class _Taker:
             again=self._again,
             first=self._product(first=True) if self._separate else None,
             interleaved=whole.touches.interleaved,
+            extra=None if whole.extra is None else self._command(whole.extra, whole.of_results, "start"),
             filled={name: self._filling(name, rest) for name, rest in whole.rests.items() if rest is not Rest.NONE},
         )
 
@@ -94,7 +95,7 @@ class _Taker:
     def _roles(self) -> Iterator[Role]:
         whole = self.whole
         yield from (*whole.loads.values(), *(role for chain in whole.brings.values() for role in chain))
-        yield from (whole.start,) if whole.start else ()
+        yield from (role for role in (whole.start, whole.extra) if role is not None)
         yield from (whole.product, *whole.finish, whole.store)
 
     def _rooms(self) -> dict[str, Room]:
@@ -263,7 +264,7 @@ class _Taker:
         first = self.whole.touches.first
         alike = [(b, t, a) for b, (t, a) in held.items() if (first[a[:, 0]] == rows).all()]
         for buffer, _, accesses in named or alike:
-            if (first[accesses[:, 0]] != rows).any():
+            if ((first[accesses[:, 0]] != rows) & (accesses[:, 0] >= 0)).any():
                 raise NotApplicable(f"tiles do not begin at the row that {parameter.name!r} names")
             return Rows(buffer, int(flags[0]), space)
         if len(np.unique(rows)) == 1:

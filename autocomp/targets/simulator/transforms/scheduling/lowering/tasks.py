@@ -17,6 +17,7 @@ from autocomp.targets.simulator.isa.derived.engines import engines
 from autocomp.targets.simulator.isa.tree import Expression, Name, Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.lifting.extra import EXTRA
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 from autocomp.targets.simulator.transforms.scheduling.lifting.interleaved import Interleaved
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
@@ -72,6 +73,12 @@ class Room:
     addressed: bool = True
     sized: tuple[str, int] | None = None  # the dimension that rows grow with, and the elements in one
     each: int = 1  # elements of a coordinate of that dimension
+
+
+def extra_dims(computation: Contraction) -> tuple[str, ...]:
+    """The dimensions of what results start from: none where that is the same for all."""
+    dims = frozenset[str]().union(*(operand.dims for operand in computation.added))
+    return tuple(dim for dim in computation.parallel if dim in dims)
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,8 @@ class Tasks:
     `near` from there to where products read them, in front of these. `first` multiplies in place of `product` where a
     result begins; `finish` turns sums into results. `settings` hold from the start on. With the operands `again`, a
     product multiplies once more by the right tile that the one before it took from a queue. Of operands that are
-    `filled`, whole tiles are read where a short one lies. Rows of `interleaved` memories are numbered anew."""
+    `filled`, whole tiles are read where a short one lies. Rows of `interleaved` memories are numbered anew. `extra`
+    loads what starts, products or `finish` read besides: all of it before all else."""
 
     accelerator: m.Accelerator
     rooms: Mapping[str, Room]  # left, right, result, relay0 …
@@ -177,6 +185,7 @@ class Tasks:
     lines: LinesOf | None = None
     interleaved: Mapping[str, Interleaved] = field(default_factory=dict)
     first: Command | None = None
+    extra: Command | None = None
 
     def chain(self, operand: str) -> tuple[Command, ...]:
         """The commands that bring a tile of an operand to its panel, from its load on."""
@@ -235,7 +244,7 @@ class Tasks:
     @cached_property
     def relays(self) -> tuple[str, ...]:
         """Further buffers whose rows operands name: queues and registers take tiles as they come."""
-        main = (*self.loads, "result")
+        main = (*self.loads, "result", EXTRA)
         return tuple(name for name, room in self.rooms.items() if name not in main and room.addressed)
 
     def room(self, relay: str, grid: Grid) -> int:
@@ -282,9 +291,13 @@ class Tasks:
             places //= 2
         return places
 
+    def extra_rows(self, grid: Grid) -> int:
+        """The rows of what commands read besides tiles, of all results."""
+        return prod(grid.tiles[dim] for dim in extra_dims(grid.computation)) * self.rows(EXTRA, grid)
+
     def rows_on_the_way(self, grid: Grid) -> Mapping[str, int]:
         """The rows of all further buffers, by memory."""
-        rows: dict[str, int] = {}
+        rows: dict[str, int] = {} if self.extra is None else {self.rooms[EXTRA].memory: self.extra_rows(grid)}
         for relay in self.relays:
             memory = self.rooms[relay].memory
             rows[memory] = rows.get(memory, 0) + self.passing(relay, grid) * self.places(relay, grid)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Operand
+from autocomp.targets.simulator.transforms.scheduling.lifting.extra import EXTRA
 from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     FIRST,
     FRESH,
@@ -17,20 +18,20 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     Several,
     Value,
     Varied,
+    short_along,
 )
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, RowSetting, record_of
-from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines, address
-from autocomp.targets.simulator.transforms.scheduling.lowering.whole_places import PIECE, WITHIN, WholePlaces, counter
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, RowSetting, extra_dims, record_of
+from autocomp.targets.simulator.transforms.scheduling.lowering.text import NOW, Lines
+from autocomp.targets.simulator.transforms.scheduling.lowering.whole_commands import TILES, WholeCommands
+from autocomp.targets.simulator.transforms.scheduling.lowering.whole_places import PIECE, WITHIN, counter
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
 _MOST_SETTINGS = 64
-_PART = "part"  # in loops over the commands of a tile
 _PHASE = "phase"  # in loops over the panels of an operand
-_TILES = "tiles"  # that a move brings along a dimension, among the coordinates of the first
 
 
 @dataclass
-class WholeNest(WholePlaces):
+class WholeNest(WholeCommands):
     """Loops over tiles of which only places are known."""
 
     # --- configuration
@@ -51,7 +52,30 @@ class WholeNest(WholePlaces):
         if len(lines) > _MOST_SETTINGS:
             raise NotApplicable("the tiles of a block need too many configurations")
         filled = [line for operand in sorted(self.leaves.filled) for line in self._filled(operand)]
-        return [*dict.fromkeys(lines), *filled, *self._before_moves()]
+        return [*dict.fromkeys(lines), *filled, *self._extra(), *self._before_moves()]
+
+    def _extra(self) -> Lines:
+        """Loads of what commands read besides tiles, for all results, and the order in which those come after them."""
+        extra, leaves = self.leaves.extra, self.leaves
+        if extra is None:
+            return []
+        dims = extra_dims(self.computation)
+        lines = self._do(extra, {d: d for d in dims}, NOW, {})
+        for dim in reversed(dims):
+            lines = [f"for (int {dim} = 0; {dim} < {self.count(dim, NOW)}; {dim}++) {{", *lines, "}"]
+            if self.grid.blocks[dim] > 1:
+                block = self.block_name(dim)
+                head = f"for (int {block} = 0; {block} < {self.grid.blocks[dim]}; {block}++) {{"
+                lines = [head, *self.sizes(dim, NOW), *lines, "}"]
+        if any(short_along(value) for value in extra.operands.values()):  # all columns are read, of a short one too
+            last = {dim: str(self.grid.tiles[dim] - 1) for dim in dims}
+            row, source = self._extra_row(last), self._source_of("start")
+            filling = {name: self._whole_tile(value, source, row) for name, value in extra.operands.items()}
+            lines = [str(self.call(extra.instruction, filling)), *lines]
+        commands = [c for c in (leaves.start, leaves.first, leaves.product, *leaves.finish) if c is not None]
+        reading = [c for c in commands if any(isinstance(v, Rows) and v.buffer == EXTRA for v in c.operands.values())]
+        units = dict.fromkeys(c.instruction.unit for c in reading)
+        return [*lines, *(line for unit in units for line in self._order.between(extra.instruction.unit, unit))]
 
     def _filled(self, operand: str) -> Lines:
         """Loads from the tensor's first tile to where short ones will lie: what these leave as it was is read too.
@@ -112,73 +136,6 @@ class WholeNest(WholePlaces):
     def started(self) -> bool:
         return self.leaves.start is not None
 
-    def _do(
-        self,
-        command: Command,
-        tile: Mapping[str, str],
-        at: str,
-        phases: Mapping[str, str],
-        when: Mapping[str, str] | None = None,
-    ) -> Lines:
-        """The calls of a command for a tile; `when`: the conditions that a product is the FIRST, or a FRESH one."""
-
-        def text(value: Value, step: int = 0) -> str | int | float:
-            return self._text(value, tile, at, phases, when or {}, step)
-
-        parts = command.parts
-        if parts is None:
-            return [str(self.call(command.instruction, {name: text(v) for name, v in command.operands.items()}))]
-        operands = {name: text(value, parts.steps.get(name, 0)) for name, value in command.operands.items()}
-        head = f"for (int {_PART} = 0; {_PART} < {text(parts.count)}; {_PART}++) {{"
-        return [head, str(self.call(command.instruction, operands)), "}"]
-
-    def _text(
-        self,
-        value: Value,
-        tile: Mapping[str, str],
-        at: str,
-        phases: Mapping[str, str],
-        when: Mapping[str, str],
-        step: int = 0,
-    ) -> str | int | float:
-        """An operand as text; `step`: what it grows by from one part of the tile to the next."""
-        if isinstance(value, Rows):
-            phase = phases.get(self.leaves.owner(value.buffer), "0")
-            shifts = (f" + {self._tile(d, tile.get(d, '0'), at)} * {rows}" for d, rows in value.shifts)
-            row = "".join((self._row_of(value.buffer, tile, at, phase), *shifts))
-            return self._address(value, f"{row} + {_PART} * {step}" if step else row)
-        if isinstance(value, Element):
-            source = self._source_of(value.operand)
-            element = self._element_of(source, tile, at)
-            return f"{element} + {_PART} * {step // source.tensor.element}" if step else element
-        if isinstance(value, Extent):
-            tiles = tile.get(f"{_TILES} {value.dim}", "1")
-            place = tile.get(value.dim, "0")
-            elements = f"({self._extent(value.dim, place, at, tiles)}) * {value.each}"
-            last = f"{self._tile(value.dim, place, at)} + {tiles} == {self.grid.tiles[value.dim]}"
-            elements = f"{elements} - {value.less}" if value.less else elements
-            return f"{elements} - ({last} ? {value.short} : 0)" if value.short else elements
-        if isinstance(value, Several):
-            return f"({tile.get(f'{_TILES} {PIECE}', '1')}) * {value.each}"
-        if isinstance(value, Apart):
-            return self._lines_apart
-        if not isinstance(value, Varied):
-            return value
-        if isinstance(value.special, float) or isinstance(value.usual, float):
-            raise NotApplicable("a factor differs from tile to tile")
-        condition = when.get(value.dim, "")
-        if not condition:
-            condition = f"{self._tile(value.dim, tile.get(value.dim, '0'), at)} == {self.grid.tiles[value.dim] - 1}"
-        return f"(({condition}) ? {value.special} : {value.usual})"
-
-    def _address(self, value: Rows, row: str) -> str:
-        """The address of a row in a buffer's memory."""
-        lines = self.leaves.interleaved.get(self.leaves.rooms[value.buffer].memory)
-        return address(value.flags, value.space, row if lines is None else lines.row(row))
-
-    def _source_of(self, operand: str) -> Operand:
-        return self.computation.added[0] if operand == "start" else self.computation.operands[operand]
-
     def load(self, operand: str, tile: Mapping[str, str], at: str, phase: str) -> Lines:
         lines: Lines = []
         unit: str | None = None
@@ -186,9 +143,9 @@ class WholeNest(WholePlaces):
             row = self.computation.row
             pieces = self._wide(operand, tile, at) if self._width(operand) > 1 else "1"
             tile = {**{d: place for d, place in tile.items() if d != row}, PIECE: tile.get(row, "0")}
-            tile[f"{_TILES} {PIECE}"] = pieces
+            tile[f"{TILES} {PIECE}"] = pieces
         elif self._width(operand) > 1:
-            tile = {**tile, f"{_TILES} {self._side(operand)}": self._wide(operand, tile, at)}
+            tile = {**tile, f"{TILES} {self._side(operand)}": self._wide(operand, tile, at)}
         for command in self.leaves.chain(operand):
             lines += self._order.between(unit, command.instruction.unit) if unit else []
             lines += self._do(command, tile, at, {operand: phase})
@@ -213,7 +170,7 @@ class WholeNest(WholePlaces):
         lines = [*waits, *([f"{counter('result')}++;"] if self._passing else [])]
         if width > 1:
             tiles = self._wide("result", tile, at)
-            tile = {**tile, f"{_TILES} {column}": tiles}
+            tile = {**tile, f"{TILES} {column}": tiles}
             one = {**tile, column: f"{tile[column]} + {WITHIN}", WITHIN: WITHIN}
             finished = self._in_turn_on(finish, one, at, phase)
             head = f"for (int {WITHIN} = 0; {WITHIN} < {tiles}; {WITHIN}++) {{"

@@ -8,9 +8,10 @@ from math import prod
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.computation import Subscript
+from autocomp.targets.simulator.transforms.scheduling.lifting.extra import EXTRA
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
-from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
+from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks, extra_dims
 from autocomp.targets.simulator.transforms.scheduling.lowering.tiles import Tiles
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS
 
@@ -128,12 +129,16 @@ class WholePlaces(Nest):
             places = prod(self.grid.blocks[d] for d in self._slots(operand)) * self.grid.phases(operand)
             rows = self.grid.held(operand) * self._pitch(operand)
             buffers[operand] = Buffer(rooms[operand].memory, rows, places)
+        if self.leaves.extra is not None:
+            buffers[EXTRA] = Buffer(rooms[EXTRA].memory, self.leaves.extra_rows(self.grid), 1)
         for relay in self.leaves.relays:
             rows, places = self.leaves.passing(relay, self.grid), self.leaves.places(relay, self.grid)
             buffers[relay] = Buffer(rooms[relay].memory, rows, places)
         return buffers
 
     def _row_of(self, buffer: str, tile: Mapping[str, str], at: str, phase: str) -> str:
+        if buffer == EXTRA:
+            return self._extra_row({d: self._tile(d, tile.get(d, "0"), at) for d in extra_dims(self.computation)})
         if buffer not in self.leaves.relays:
             return self._row(buffer, tile, at, phase)
         first, *others = self._places[buffer]
@@ -152,6 +157,13 @@ class WholePlaces(Nest):
         odd = f"{place} % 2"
         row = f"{least} + {odd} * {apart}" if others[0] > first else f"{least} + (1 - {odd}) * {apart}"
         return f"{row} + {place} / 2 * {known.rows}" if known.places > 2 else row
+
+    def _extra_row(self, tiles: Mapping[str, str]) -> str:
+        """The row of what commands read besides a tile, which has these numbers."""
+        number = "0"
+        for dim, tile in tiles.items():
+            number = f"({number}) * {self.grid.tiles[dim]} + {tile}"
+        return f"({number}) * {self._pitch(EXTRA)} + {self._places[EXTRA][0]}"
 
     def _rows_in_use(self, buffer: str) -> Iterator[int]:
         """The first row of each tile that a buffer has room for."""

@@ -13,6 +13,7 @@ from autocomp.targets.simulator.isa.derived.meaning import Transfer
 from autocomp.targets.simulator.isa.timing import unit_number
 from autocomp.targets.simulator.transforms.analysis.requests import unit_settings
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.lifting.extra import EXTRA
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 from autocomp.targets.simulator.transforms.scheduling.lifting.moved import store_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.woven import is_given, spacing
@@ -51,7 +52,7 @@ def with_wide_stores(computation: Contraction, tasks: Tasks) -> tuple[Contractio
 def _read(tasks: Tasks) -> str:
     """The buffer that the store reads: the only one on the way of results, or theirs. Empty where there are several."""
     read = [value.buffer for value in tasks.store.operands.values() if isinstance(value, Rows)]
-    passed = {name for name in tasks.rooms if tasks.owner(name) == "result"} - {"result"}
+    passed = {name for name in tasks.rooms if tasks.owner(name) == "result"} - {"result", EXTRA}
     return read[0] if len(read) == 1 and passed <= {*read} else ""
 
 
