@@ -52,7 +52,7 @@ def test_a_padded_convolution_starts_right(machine: str, keys: dict[str, Any], o
     ("machine", "keys"),
     [
         ("neuroncore", PLANES),
-        ("neuroncore", {"dtype": "bfloat16", "stride": 2, "layout": {"inp": "C N H W%2 W/2"}}),
+        ("neuroncore", {"dtype": "bfloat16", "stride": 2, "layout": {"inp": "N C H W%2 W/2"}}),
         ("vta", {**BLOCKED, "bias": "row", "activation": "relu", "dilation": 2}),
         ("gemmini", {"result": "int32"}),
     ],
@@ -73,10 +73,11 @@ def _is_right(found: Workload) -> None:
     assert evaluation.correct, (evaluation.failure, kernel)
 
 
-def test_pixels_that_do_not_lie_side_by_side_are_refused() -> None:
+def test_pixels_that_do_not_lie_side_by_side_are_refused_with_a_layout_in_which_they_do() -> None:
     found = workload("neuroncore", **{**PLANES, "stride": 2})
-    with pytest.raises(ConfigError, match="nor the pixels of a row, 2 apart, lie side by side"):
+    with pytest.raises(ConfigError, match="nor the pixels of a row, 2 apart, lie side by side") as refused:
         load_target(found.target, {}).starting_kernel(found)
+    assert "as `N C H W%2 W/2`" in str(refused.value.hint)
 
 
 def test_a_transposed_operand_may_be_stated_as_a_layout() -> None:

@@ -98,10 +98,11 @@ def image_operand(workload: Workload, accelerator: Accelerator, layout: Layout, 
         return {"stride_a": str(size * across)}
     if across is not None and across <= 1 and along is not None:
         return {"stride_a": str(size * along), **_transposed(accelerator, "transpose_a")}
+    pixels = "N C H W" if stride == 1 else f"N C H W%{stride} W/{stride}"
     raise AbsentError(
         f"no starting kernel for {workload.name!r} can be made: with `layout: {{inp: {layout}}}` neither {depth} "
         f"channels nor the pixels of a row, {stride} apart, lie side by side",
-        hint="store channels last, as `N H W C`, or pixels last, as `N C H W`",
+        hint=f"store channels last, as `N H W C`, or the pixels of a row that windows meet, as `{pixels}`",
     )
 
 
