@@ -26,7 +26,7 @@ from autocomp.targets.simulator.transforms.scheduling.computation import Contrac
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import waiting
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf, Part
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
-from autocomp.targets.simulator.transforms.scheduling.lowering.returning import part
+from autocomp.targets.simulator.transforms.scheduling.lowering.returning import usual_part
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 IN_POOL = 17.5  # cycles of a product in the pool of an array, besides the array's latency and twice its rows: measured
@@ -62,7 +62,7 @@ class CostModel:
 
     def of_part(self, returns: int) -> CostModel:
         """Estimates for a part of the reduction to which sums return. Raises NotApplicable without any."""
-        computation, leaves = part(self.computation, self.leaves, returns, 1)
+        computation, leaves = usual_part(self.computation, self.leaves, returns)
         return replace(self, computation=computation, leaves=leaves)
 
     def beside(self, schedule: Schedule) -> frozenset[str]:

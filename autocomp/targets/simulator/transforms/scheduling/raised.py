@@ -30,7 +30,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.joined import joi
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.lined import lined
 from autocomp.targets.simulator.transforms.scheduling.lowering.reading import leaves_of
-from autocomp.targets.simulator.transforms.scheduling.lowering.returning import part
+from autocomp.targets.simulator.transforms.scheduling.lowering.returning import usual_part
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import sized
 from autocomp.targets.simulator.transforms.scheduling.lowering.staged import staged
 from autocomp.targets.simulator.transforms.scheduling.lowering.taken import tasks_of
@@ -72,7 +72,7 @@ class Raised:
         """The part of the computation that the schedule is said of: where sums return, one between two returns."""
         if not self.schedule.returns:
             return self
-        computation, leaves = part(self.computation, self.leaves, self.schedule.returns, 1)
+        computation, leaves = usual_part(self.computation, self.leaves, self.schedule.returns)
         return replace(self, computation=computation, leaves=leaves, schedule=replace(self.schedule, returns=0))
 
     def lowered(self, schedule: Schedule) -> ast.Kernel:

@@ -101,6 +101,14 @@ def part(computation: Contraction, leaves: Leaves | Tasks, returns: int, number:
     return of_part, replace(leaves, added=added, store=leaves.store if last else moves.store)
 
 
+def usual_part(computation: Contraction, leaves: Leaves | Tasks, returns: int) -> tuple[Contraction, Leaves]:
+    """The part by which all are estimated: sums return to it, and it is as deep as the first one. Raises
+    NotApplicable as `part` does."""
+    deepest, _ = part(computation, leaves, returns, 0)
+    later, commands = part(computation, leaves, returns, 1)
+    return replace(later, dims=deepest.dims), commands
+
+
 def _size(computation: Contraction, leaves: Leaves, returns: int) -> int:
     """Elements of the reduction in each part but the last: whole tiles."""
     tile = leaves.product.most["depth"]
