@@ -282,6 +282,33 @@ def test_loads_go_before_the_computation_that_does_not_wait_for_them() -> None:
     assert [line.split("(")[0] for line in found][:4] == ["mvin", "mvin2", "mvin2", "preload"]
 
 
+def _with_two_operands(between: str = "") -> list[str]:
+    """Products of three tiles, of which the first and the last have the same right operand."""
+    loads = "mvin(A[0], 0, 4, 4); mvin(A[4], 8, 4, 4); mvin2(x[0], 4, 1, 4); mvin2(y[0], 12, 1, 4);"
+    other = PRODUCT.replace("preload(4, 0x80000000", "preload(12, 0x80000010")
+    last = OTHER.replace("compute_preloaded(0", "compute_preloaded(8")
+    stores = "mvout(y[0], 0x80000000, 1, 4); mvout(x[0], 0x80000008, 1, 4); fence();"
+    facts = facts_of(f"config_st(4); {loads} {PRODUCT} {other} {between} {last} {stores}")
+    found = lines(apply(facts, ("order_commands", {"first": "given", "together": 3})))
+    return [line for line in found if "preload" in line or "compute" in line]
+
+
+def test_computations_of_one_operand_go_side_by_side_and_bring_it_once() -> None:
+    assert _with_two_operands() == [
+        "preload(4, 0x80000000, 1, 4, 1, 4);",
+        "compute_preloaded(0, -1, 4, 4, 1, 4);",
+        "gemmini_extended_preload(0xffffffff, 0x80000008, 1, 4, 1, 4);",
+        "compute_accumulated(8, -1, 4, 4, 1, 4);",
+        "preload(12, 0x80000010, 1, 4, 1, 4);",
+        "compute_preloaded(0, -1, 4, 4, 1, 4);",
+    ]
+
+
+def test_an_operand_that_was_overwritten_is_brought_again() -> None:
+    found = _with_two_operands("mvin2(y[0], 4, 1, 4);")
+    assert not any("accumulated" in line for line in found)
+
+
 def test_the_hidden_layer_of_two_stays_on_the_accelerator() -> None:
     facts = given_kernel("mlp")
     before = cycles("mlp", facts)

@@ -30,7 +30,7 @@ _STEPS: tuple[Transformation, ...] = (
     DropFence(),
     OrderCommands(),
 )
-_LOOKED_AT = 4  # proposals of a step
+_LOOKED_AT = 6  # proposals of a step
 
 
 class CommandByCommand(Transformation):
@@ -71,7 +71,7 @@ class CommandByCommand(Transformation):
         return [Proposal({}, f"{', '.join(steps)}, one after another", before - after, after)]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """Takes no parameters. The first proposal of each step that does not make the kernel slower is carried out on
+        """Takes no parameters. Of each step the best proposal that does not make the kernel slower is carried out on
         what the step before it gives, and further ones as long as they make it faster."""
         changed, steps = _worked_on(facts)
         if not steps:
@@ -94,13 +94,14 @@ def _worked_on(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
 
 
 def _carried_out(step: Transformation, facts: Facts) -> Facts:
-    before = value(facts)
+    best, least = facts, value(facts)
     for proposal in candidates_of(step, facts)[:_LOOKED_AT]:
         try:
             changed = applied(step, facts, proposal.parameters)
         except NotApplicable:
             continue
         after = value(changed)
-        if after is not None and before is not None and after <= before:
-            return _carried_out(step, changed) if after < before else changed
-    return facts
+        if after is not None and least is not None and (after < least or (best is facts and after == least)):
+            best, least = changed, after
+    before = value(facts)
+    return _carried_out(step, best) if least is not None and before is not None and least < before else best

@@ -30,6 +30,14 @@ def role_of(facts: Facts, call: ast.Call) -> CallRole | None:
     return facts.machine.roles.get((call.function, len(call.arguments)))
 
 
+def command_of(facts: Facts, call: ast.Call, values: Sequence[Value]) -> Command:
+    """The command of a call whose arguments have these values."""
+    role = role_of(facts, call)
+    instruction = None if role is None else facts.accelerator.instruction(role.instruction)
+    assert instruction is not None
+    return Command(instruction, operands_of(facts.accelerator, call.function, values))
+
+
 def operands_of(accelerator: m.Accelerator, name: str, values: Sequence[Value]) -> dict[str, Value]:
     """The operands of the instruction that a call form comes to."""
     instruction = accelerator.instruction(name)

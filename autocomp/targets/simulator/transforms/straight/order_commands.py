@@ -16,18 +16,26 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of, number_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.dependences import dependences
+from autocomp.targets.simulator.transforms.straight.footprint import Access
+from autocomp.targets.simulator.transforms.straight.grouped import grouped
 from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, program_of
 from autocomp.targets.simulator.transforms.straight.write_out import in_sequence, is_short
 
 _MOVE = 20  # cycles of a move beside its data and the latency of DRAM, roughly
 _HOST = 10  # cycles of the host for a statement, roughly
+_FIRST = {
+    "given": "else the order is kept",
+    "chain": "long chains go first",
+    "held": "computations with the operand that the array holds go first",
+}
+_TOGETHER = (8, 4, 16)  # computations whose operands are looked at together
 _GAIN = 0.1  # share of the computation's latencies that another order hides, roughly
 
 
 class OrderCommands(Transformation):
     name = "order_commands"
     title = "Put commands that others wait for first"
-    takes = ("switch", "first")
+    takes = ("switch", "first", "together")
     order = 300
     causes = ("ReadAfterWrite", "Pipeline", "Drain", "Idle", "MemoryLatency")
     after = ("drop_fence",)
@@ -43,34 +51,49 @@ class OrderCommands(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """Switching the configuration of the computing unit taken to cost its latency, twice that, and nothing; of
-        what can start at the same time, what comes first now or what most depends on."""
+        """Switching the configuration of the computing unit taken to cost its latency, twice that, and nothing. Of
+        what can start at the same time, what stands first now, what most depends on, or what needs the operand that
+        the array holds. And few and more computations at a time, by what they bring into the array."""
         if not is_short(facts) or not facts.contractions:
             return ()
         latency = _latency(facts, facts.contractions[0].role.instruction)
         gain = _GAIN * latency * sum(prod(item.trips for item in site.loops) for site in facts.contractions)
         reason = "no unit waits for what another one could have done before"
-        return [
+        listed = [
             Proposal(
                 {"switch": cycles, "first": first},
                 f"{reason}; a change of configuration is taken to cost {cycles} cycles, {words}",
                 gain,
             )
             for cycles in (latency, 2 * latency, 0)
-            for first, words in (("given", "else the order is kept"), ("chain", "long chains go first"))
+            for first, words in _FIRST.items()
         ]
+        together = [
+            Proposal(
+                {"switch": latency, "first": "given", "together": window},
+                f"{reason}; of {window} computations in a row, all of one operand bring it once",
+                gain,
+            )
+            for window in _TOGETHER
+        ]
+        return [*listed[: len(_FIRST)], *together, *listed[len(_FIRST) :]]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`switch` is what it is taken to cost, in cycles, to configure a computation unlike the one before. Of steps
-        that can start at the same time, the one goes `first` on which the longest "chain" of others waits (the
-        default), or that stands first in the "given" order. Steps that touch the same elements keep their order, unless
-        both add to them. A kernel of loops is written out first."""
-        switch = number_of(parameters, "switch", 0)
+        that can start at the same time, `first` says which goes first. "chain" (the default) is that on which the
+        longest chain of others waits, "given" the one that stands first, "held" one that needs what the array holds.
+        `together` is a number of computations in a row, of which in the end those that bring the same operand into
+        the array go side by side; 0 leaves them. Steps that touch the same elements keep their order, unless both add
+        to them. A kernel of loops is written out first."""
+        switch, window = number_of(parameters, "switch", 0), number_of(parameters, "together", 0)
         first = name_of(parameters, "first", "chain")
-        if first not in ("chain", "given"):
-            raise NotApplicable(f"'first' is chain or given, not {first!r}")
+        if first not in _FIRST:
+            raise NotApplicable(f"'first' is one of {', '.join(_FIRST)}, not {first!r}")
+        if window < 0:
+            raise NotApplicable(f"'together' is a number of computations, not {window}")
         program = program_of(in_sequence(facts))
-        order = _listed(program, switch, by_chain=first == "chain")
+        order = _listed(program, switch, first)
+        order = grouped(program, order, window) if window else order
         if order == list(range(len(order))):
             raise NotApplicable("the commands are in this order")
         return program.kernel(program.steps[number] for number in order)
@@ -78,13 +101,15 @@ class OrderCommands(Transformation):
 
 @dataclass(frozen=True)
 class _Times:
-    """Cycles that a step keeps its unit busy, and after which others can go on."""
+    """Cycles that a step keeps its unit busy, and after which others can go on. `kept` are those that it is busy for
+    where the array holds what it would bring."""
 
     busy: int
     latency: int
+    kept: int
 
 
-def _listed(program: Program, switch: int, *, by_chain: bool) -> list[int]:
+def _listed(program: Program, switch: int, first: str) -> list[int]:
     """List scheduling: of the steps that nothing is in the way of, the one next that can start first, and among those
     the one with the longest chain of steps after it, or the first."""
     steps = program.steps
@@ -102,6 +127,7 @@ def _listed(program: Program, switch: int, *, by_chain: bool) -> list[int]:
     free: dict[str, int] = {}  # when a unit takes the next step
     known = [0] * len(steps)  # when the last of what a step waits for is done
     configured: tuple[ast.Call, ...] | None = None  # of the last computation
+    held: Access | None = None  # what it brought into the array
     order: list[int] = []
 
     def start(number: int) -> int:
@@ -109,11 +135,20 @@ def _listed(program: Program, switch: int, *, by_chain: bool) -> list[int]:
         changes = steps[number].kind == "contraction" and configured not in (None, steps[number].settings)
         return earliest + (switch if changes else 0)
 
+    def brings(number: int) -> bool:
+        return held is None or steps[number].held != held
+
+    def rank(number: int) -> tuple[int, ...]:
+        if first == "held":
+            return start(number), brings(number), times[number].kept if steps[number].held else 0, number
+        return start(number), -chain[number] if first == "chain" else 0, number
+
     while ready:
-        number = min(ready, key=lambda n: (start(n), -chain[n] if by_chain else 0, n))
+        number = min(ready, key=rank)
         begun = start(number)
-        free[steps[number].unit] = begun + times[number].busy
-        configured = steps[number].settings if steps[number].kind == "contraction" else configured
+        free[steps[number].unit] = begun + (times[number].busy if brings(number) else times[number].kept)
+        if steps[number].kind == "contraction":
+            configured, held = steps[number].settings, steps[number].held
         order.append(number)
         ready.remove(number)
         for later in behind[number]:
@@ -126,18 +161,19 @@ def _listed(program: Program, switch: int, *, by_chain: bool) -> list[int]:
 
 def _times(facts: Facts, step: ProgramStep) -> _Times:
     if step.kind == "host":
-        return _Times(_HOST, _HOST)
+        return _Times(_HOST, _HOST, _HOST)
     if step.kind == "fence":
-        return _Times(1, 1)
+        return _Times(1, 1, 1)
     rows = max((len(access.spans) for access in step.accesses if access.local), default=1)
     if step.kind == "contraction":
-        return _Times(rows, rows + _latency(facts, _instruction(facts, step)))
+        others = (len(access.spans) for access in step.accesses if access.local and access != step.held)
+        return _Times(rows, rows + _latency(facts, _instruction(facts, step)), max(others, default=1))
     name = _instruction(facts, step)
     memory, unit = seen_by(facts.accelerator, facts.accelerator.instruction(name)), unit_settings(facts, name)
     spans = [(first, end) for access in step.accesses if not access.local for _, first, end in access.spans]
     traffic = Cutting.of(unit, memory).rows(spans)
     busy = round(transfer_cycles(unit, memory, len(spans), max(1, rows // max(1, len(spans))), traffic))
-    return _Times(busy, busy + _MOVE + int(memory_number(memory, "latency") if step.kind == "load" else 0))
+    return _Times(busy, busy + _MOVE + int(memory_number(memory, "latency") if step.kind == "load" else 0), busy)
 
 
 def _instruction(facts: Facts, step: ProgramStep) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -14,10 +14,10 @@ from autocomp.targets.simulator.kernel.code.types import Array
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.straight.calls import Command, call_with, operands_of, role_of
+from autocomp.targets.simulator.transforms.straight.calls import Command, call_with, command_of, operands_of, role_of
 from autocomp.targets.simulator.transforms.straight.folding import Folding
 from autocomp.targets.simulator.transforms.straight.footprint import Access, Change, Footprint, State, execute, initial
-from autocomp.targets.simulator.transforms.straight.kept import brought_again
+from autocomp.targets.simulator.transforms.straight.kept import Operands, brought, brought_again, keeping
 from autocomp.targets.simulator.transforms.straight.places import TensorByte, Value, element_at
 from autocomp.targets.simulator.transforms.straight.single import is_several
 from autocomp.targets.simulator.transforms.syntax.affine import affine
@@ -41,6 +41,13 @@ class ProgramStep:
     change: Change | None = None  # what a move does to elements; None if that is none of the simple things
     taken: tuple[tuple[tuple[int, int], Change | None], ...] = ()  # what a computation does to those of operands first
     statement: ast.ExpressionStatement | None = None  # of the host
+    kept: tuple[Operands, ...] = ()  # what a computation's calls are given where the array holds what the first brings
+
+    @property
+    def held(self) -> Access | None:
+        """The rows of the operand that the array holds after a computation, if a later one can go on with it."""
+        reads = (access for access in self.local(write=False) if access.operand and access.operand[0] == 0)
+        return next(reads, None) if self.kept else None
 
     @property
     def reads(self) -> tuple[Access, ...]:
@@ -79,14 +86,43 @@ class Program:
         steps = tuple(steps)
         used = {name for step in steps for node in (*step.calls, step.statement) if node for name in names(node)}
         body: list[ast.Statement] = [d for d in self.head if any(part.name in used for part in d.declarators)]
-        for step in steps:
+        for step, calls in zip(steps, self._calls(steps), strict=True):
             for setting in step.settings:
                 key = self._register(setting)
                 if in_force.get(key) != setting:
                     in_force[key] = setting
                     body.append(ast.ExpressionStatement(setting))
-            body.extend((step.statement,) if step.statement is not None else map(ast.ExpressionStatement, step.calls))
+            body.extend((step.statement,) if step.statement is not None else map(ast.ExpressionStatement, calls))
         return with_body(self.facts.given, ast.Block(tuple(body)))
+
+    def _calls(self, steps: Iterable[ProgramStep]) -> Iterator[tuple[ast.Call, ...]]:
+        """The calls of steps. A computation that needs what the array holds from the one before does not bring it."""
+        last: ProgramStep | None = None  # whose operand the array holds
+        for step in steps:
+            again = last is not None and step.kept and self._brought(step) == self._brought(last)
+            yield self._keeping(step) if again else step.calls
+            last = step if step.kind == "contraction" else last
+            held = None if last is None else last.held
+            if held is None or any(access.meets(held) for access in step.local(write=True)):
+                last = None
+
+    def _brought(self, step: ProgramStep) -> Hashable:
+        """A key for what a computation brings into the array. Its rows tell where they were read from, its operands
+        where they lie by now."""
+        held = step.held
+        assert held is not None
+        operands = brought(self.facts.accelerator, self._commands(step)[0])
+        return held.memory, held.spans, step.settings, tuple(operands.items())
+
+    def _keeping(self, step: ProgramStep) -> tuple[ast.Call, ...]:
+        accelerator = self.facts.accelerator
+        pairs = zip(self._commands(step), step.kept, strict=True)
+        return tuple(call_with(accelerator, c.instruction, {**c.operands, **changed}) for c, changed in pairs)
+
+    def _commands(self, step: ProgramStep) -> list[Command]:
+        """The commands of a computation, whose operands are numbers."""
+        folding = Folding(self.facts)
+        return [command_of(self.facts, call, [folding.operand(a) for a in call.arguments]) for call in step.calls]
 
     def address(self, tensor: str, byte: int) -> ast.Expression:
         """`&T[i][j]` of the element that starts at a byte."""
@@ -183,6 +219,7 @@ class _Reader:
             tuple(self.settings.values()),
             footprint.change if role.kind in ("load", "store") else None,
             tuple(self.taken.items()),
+            kept=self._kept() if role.kind == "contraction" else (),
         )
         self._note(step)
         self.pending, self.commands, self.accesses, self.settings, self.taken = [], [], [], {}, {}
@@ -215,6 +252,12 @@ class _Reader:
         self.pending, self.commands, self.accesses, self.taken = [], [], [], {}
         self._execute(call_with(self.facts.accelerator, *first), first)
         return self._execute(call_with(self.facts.accelerator, *last), last)
+
+    def _kept(self) -> tuple[Operands, ...]:
+        """The operands of the step under way where the array holds what its first command brings."""
+        before = initial(self.facts.accelerator).values
+        known = {key: value for key, value in self.before.values.items() if key[0] in self.configured}
+        return keeping(self.facts.accelerator, self.commands, {**before, **known})
 
     def _note(self, step: ProgramStep) -> None:
         """Notes what the array holds after a step, and what overwrites that where it came from."""

@@ -138,7 +138,8 @@ class _Reader:
             second = tuple(self._parts(starting, self._sequence(starting)))
         else:
             second = with_operands(given, others)
-        kept = kept_product(self.commands.accelerator, sequence, registers, given)
+        right = next((name for name, word in given[0].addresses.items() if word == "right"), None)
+        kept = kept_product(self.commands.accelerator, sequence, registers, right)
         first_kept = with_operands(second, kept, only=changed_operands(sequence, kept)) if kept else ()
         final = final_transfer(self._forms[known.form])
         assert final.product is not None

@@ -75,17 +75,16 @@ def other_product(
 
 
 def kept_product(
-    accelerator: m.Accelerator, sequence: Sequence[Form], registers: Registers, parts: Sequence[Part]
+    accelerator: m.Accelerator, sequence: Sequence[Form], registers: Registers, right: str | None
 ) -> tuple[Numbers, ...]:
     """The operands of the same product, directly after it, that reads the right operand from registers as they are;
-    empty if the machine has none."""
+    empty if the machine has none. `right` is the first command's operand that names the rows of the right one."""
     if len(sequence) < 2:
         return ()
     forms, after = _run(accelerator, [(f.instruction, f.operands) for f in sequence], registers)
     first = final_transfer(forms[-1])
     assert first.product is not None
     slot = forms[-1].number(first.product.right.base)
-    right = next((name for name, word in parts[0].addresses.items() if word == "right"), None)
     space = sequence[0].space(right) if right is not None else None
     if right is None or space is None or space.none is None:
         return ()
