@@ -70,3 +70,31 @@ def test_what_is_meant_is_not_warned_of(name: str) -> None:
 @pytest.mark.parametrize("name", ["gemmini", "gemmini:fp32", "gemmini:ibert", "tiny", "quad"])
 def test_the_shipped_machines_have_no_warnings(name: str) -> None:
     assert advice(isa.load(name)) == ()
+
+
+FAR = """accelerator far {{
+  memory dram {{ kind: dram; bus: 16; latency: {latency}; }}
+  memory spad {{ rows: 64; row: i8[16]; }}
+  address local {{ field row = 5..0; memory spad; }}
+  unit load {{ kind: transfer_in; {settings} }}
+  instruction bring(p: dram*, a: local, rows: int 1..16) on load {{
+    semantics {{ for r < rows, c < 16: spad[a.row + r][c] = p.i8[16 * r + c]; }}
+    timing {{ rows: rows; }}
+  }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "latency", "warned"),
+    [
+        ("", 100, ["unit load states no `requests`, which is 16 then"]),
+        ("requests: 128;", 100, ["unit load states no `in_flight`, which is 2 then"]),
+        ("requests: 128; in_flight: 2;", 100, []),  # as the machine is
+        ("", 10, []),  # enough for a memory that is near
+    ],
+)
+def test_loads_that_keep_the_bus_waiting_by_a_default_are_warned_of(
+    settings: str, latency: int, warned: list[str]
+) -> None:
+    found = advice(isa.parse(FAR.format(settings=settings, latency=latency), "far.isa"))
+    assert [warning.message.split(":")[0] for warning in found] == warned

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from autocomp.errors import AutocompError, Place
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.derived.affine import Loops, UnboundedError, affine, interval
+from autocomp.targets.simulator.isa.derived.pace import slow_loads
 from autocomp.targets.simulator.isa.derived.regions import Read, Write, writes
+from autocomp.targets.simulator.isa.main_memory import shortest_latency
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
-from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS
+from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS, unit_number
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
     Element,
@@ -49,7 +51,8 @@ class Advice:
 
 def advice(accelerator: Accelerator) -> tuple[Advice, ...]:
     """All warnings about a description, in the order of its text."""
-    warnings = [*_narrow_fields(accelerator), *_free_traffic(accelerator), *_ignored_roles(accelerator)]
+    checks = (_narrow_fields, _free_traffic, _ignored_roles, _few_under_way)
+    warnings = [warning for check in checks for warning in check(accelerator)]
     for instruction in accelerator.instructions:
         assigned = writes(accelerator, instruction)
         warnings.extend(_columns_beyond_rows(accelerator, instruction, assigned))
@@ -92,6 +95,22 @@ def _free_traffic(accelerator: Accelerator) -> Iterator[Advice]:
                 "does not use the bus: these bytes cost nothing",
                 instruction.place,
                 f"use a unit of kind {TRANSFERS[0] if reads else TRANSFERS[1]}, or state the time in `busy:`",
+            )
+
+
+def _few_under_way(accelerator: Accelerator) -> Iterator[Advice]:
+    """Limits of loads that a description leaves out, and that keep the bus waiting for memory."""
+    latency = shortest_latency(accelerator)
+    for limit in slow_loads(accelerator):
+        if limit.is_default:
+            number = unit_number(limit.unit.settings, limit.setting)
+            counted = "commands" if limit.setting == "in_flight" else limit.setting
+            yield Advice(
+                f"unit {limit.unit.name} states no `{limit.setting}`, which is {number} then: its loads have at most "
+                f"{limit.bytes:,.0f} bytes under way, {limit.bytes / latency:.1f} a cycle, as memory answers after "
+                f"{latency} cycles",
+                limit.unit.place,
+                f"state `{limit.setting}:`, the {counted} that may be under way at a time",
             )
 
 
