@@ -22,6 +22,8 @@ MISTAKES = {
     "unknown keyword": "  instructon f() { }",
     "missing semicolon": "  const M = 3\n  const K = 4;",
     "missing brace": "  instruction f() { ",
+    "sum over two variables": "  function f(x) = sum(k < 4, l < 2: x * k * l);\n  const M = f(1);",
+    "choice without its other side": "  function f(x) = min(x ? 1, 2);\n  const M = f(1);",
     "stray character": "  const M = 3 $ 4;",
     "unclosed text": '  doc "open;',
     "unknown constant": "  const M = NN + 1;",

@@ -221,6 +221,8 @@ def _syntax_hint(error: UnexpectedToken, expected: set[str]) -> str | None:
     before = error.token_history[-1] if error.token_history else None
     if before is not None and "SEMICOLON" in expected and before.end_line != error.token.line:
         return f"is a ';' missing after {str(before)[:40]!r} on line {before.end_line}?"
+    if error.token.type == "COMMA" and {"COLON", "SHIFT"} <= expected:  # after a choice a colon alone may follow
+        return "a sum has one variable: `sum(k < 4 * n: …)` with the digits `k / n` and `k % n` goes over two"
     known = [word for word in keywords() if word in {_keyword(terminal) for terminal in expected}]
     guess = closest(str(error.token), known)
     if guess is None and expected == {"LBRACE"} and before is not None:  # a misspelt keyword reads as a section
