@@ -30,8 +30,8 @@ class Limit:
 
 
 def slow_loads(accelerator: Accelerator) -> tuple[Limit, ...]:
-    """The setting that limits each unit that loads, where all together have fewer bytes under way than the bus carries in the time
-    that memory takes to answer. Empty where they have enough, or where that is not known."""
+    """The setting that limits each unit that loads, where all together have fewer bytes under way than the bus carries
+    until memory answers. Empty where they have enough, or where that is not known."""
     limits = tuple(_limits(accelerator))
     wanted = shortest_latency(accelerator) * sum(channel_width(m) * channels(m) for m in accelerator.drams)
     return limits if sum(limit.bytes for limit in limits) < wanted else ()
