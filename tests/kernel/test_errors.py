@@ -98,9 +98,30 @@ def test_messages_for_wrong_uses_of_structures(mistake: Mistake, golden: Golden)
     text = "struct s {{ int x; int y[2]; }}; struct m {{ int a; float b; }}; void g(struct m a) {{}}"
     text += "\nvoid solution(int8_t A[4][4]) {{\n    {}\n}}"
     wrong = ["struct s { struct s* next; } a; void solution(int8_t A[4]) {}"]
-    wrong += ["struct s { int x; }; struct s f() {} void solution(int8_t A[4]) {}"]
+    wrong += ["struct s { int x; }; struct s f() { fence(); } void solution(int8_t A[4]) {}"]
+    wrong += ["struct s { int x[2]; }; struct s f() {} void solution(int8_t A[4]) {}"]
+    wrong += [
+        "struct s { int x; }; struct s f(int n) {} void solution(int8_t A[4]) { int i = 0; struct s a = f(i++); }"
+    ]
     wrong += ["struct s { int x[2]; }; void f(struct s a) {} void solution(int8_t A[4]) {}"]
     golden("\n\n".join(mistake(one) for one in [*(text.format(body) for body in STRUCTURES), *wrong]) + "\n")
+
+
+POINTERS = """
+int8_t* p[2] = {A, A}; g(p);
+int8_t* p[2] = {A, A}; mvin(p[2], 0, 4, 4);
+int8_t* p[2] = {A, A}; int i = 0; mvin(p[i++], 0, 4, 4);
+int8_t* p[65];
+int n = 2; int8_t* p[n];
+int8_t* p[1] = {A}; { int p = 3; }
+tile_t* p = A;
+""".strip().split("\n")
+
+
+def test_messages_for_wrong_uses_of_arrays_of_pointers(mistake: Mistake, golden: Golden) -> None:
+    text = "typedef int8_t tile_t[4];\nvoid g(int8_t* p) {{}}\nvoid solution(tile_t A) {{\n    {}\n}}"
+    wrong = ["void g(int8_t* p[2]) {} void solution(int8_t A[4]) {}", "typedef int8_t f_t(int);"]
+    golden("\n\n".join(mistake(one) for one in [*(text.format(body) for body in POINTERS), *wrong]) + "\n")
 
 
 def test_messages_for_wrong_statements(mistake: Mistake, golden: Golden) -> None:

@@ -39,6 +39,7 @@ def expanded(text: str, **names: int) -> str:
         ("typedef enum { LOW = -1, HIGH } level;\nlevel x = LOW;", "int x = (-1);"),
         ("enum { ALL = 0x" + "f" * 5000 + " };\nint x = ALL;", "int x = (-1);"),
         ("typedef void (*load)(int, char*);\nload f = g;", "function_of_2_t f = g;"),
+        ("typedef const char lines[2][4];\nlines x;", "const char typedef ([2][4]) x;"),
         ("__attribute__((aligned(16))) int x;", "int x;"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.kernel.syntax.entry import with_shapes
 from autocomp.targets.simulator.transforms import analyse, transformation
 from autocomp.targets.simulator.transforms.raising.evolution import evolved
 from autocomp.targets.simulator.transforms.raising.inline import inlined
@@ -76,6 +77,30 @@ void solution(int8_t A[64][80], int8_t B[80][48], int8_t C[64][48]) {{
     fence();
 }}
 """
+TABLES = f"""
+typedef struct {{ int row, column; }} place_t;
+typedef void (*load_t)(const int8_t*, uint32_t);
+static place_t place_of(int row, int column) {{ return (place_t){{16 * row, 16 * column}}; }}
+static void load_left(const int8_t* from, uint32_t to) {{ mvin(from, to, 16, 16); }}
+static void load_right(const int8_t* from, uint32_t to) {{ mvin2(from, to, 16, 16); }}
+void solution(const int8_t* A, const int8_t* B, int8_t* C) {{
+    {CONFIGURED}
+    const load_t loads[2] = {{load_left, load_right}};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 3; j++) {{
+            for (int k = 0; k < 5; k++) {{
+                const place_t left = place_of(i, k), right = place_of(k, j);
+                const int8_t* from[2] = {{A + left.row * 80 + left.column, &B[right.row * 48 + right.column]}};
+                const uint32_t to[2] = {{0, 4096}};
+                for (int n = 0; n < 2; n++) loads[n](from[n], to[n]);
+                preload(to[1], k ? 0xC0000000 : 0x80000000, 16, 16, 16, 16);
+                compute_preloaded(to[0], 0xffffffff, 16, 16, 16, 16);
+            }}
+            mvout(C + 16 * i * 48 + 16 * j, 0x80000000, 16, 16);
+        }}
+    fence();
+}}
+"""
 
 
 def workload() -> Workload:
@@ -86,10 +111,13 @@ def normal(text: str) -> kernel.syntax.ast.Kernel:
     return normalise(kernel.parse(text), {"DIM": 16})
 
 
-@pytest.mark.parametrize("text", [HELPERS_AND_WHILE, GENERATED], ids=["helpers and while", "generated"])
+STYLES = {"helpers and while": HELPERS_AND_WHILE, "generated": GENERATED, "tables and pointers": TABLES}
+
+
+@pytest.mark.parametrize("text", STYLES.values(), ids=STYLES)
 def test_kernels_in_unseen_styles_are_raised_and_scheduled(text: str) -> None:
     evaluator = SimulatorEvaluator(MACHINE, workload())
-    facts = analyse(kernel.parse(text), MACHINE, {"DIM": 16})
+    facts = analyse(with_shapes(kernel.parse(text), workload().tensors), MACHINE, {"DIM": 16})
     assert unraised(facts.kernel) == ()
     better = facts.with_kernel(transformation("schedule").apply(facts, {}))
     before, after = evaluator.evaluate(text), evaluator.evaluate(kernel.print_kernel(better.written))

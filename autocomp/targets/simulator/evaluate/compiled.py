@@ -84,7 +84,7 @@ def _compiled(
         fixed_commands=workload.host == "compute",
     )
     return CompiledKernel(
-        tree=tree,
+        tree=checked.kernel,
         workload=workload,
         tables=tables,
         program=kernel.link(checked.program, tables),

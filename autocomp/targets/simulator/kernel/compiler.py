@@ -36,6 +36,7 @@ from autocomp.targets.simulator.kernel.host.costs import host_costs
 from autocomp.targets.simulator.kernel.host.cycles import Signature, host_time
 from autocomp.targets.simulator.kernel.procedures import called_by, with_callees
 from autocomp.targets.simulator.kernel.syntax import ast
+from autocomp.targets.simulator.kernel.syntax.entry import with_shapes
 from autocomp.targets.simulator.kernel.syntax.walk import walk
 
 if TYPE_CHECKING:
@@ -86,10 +87,11 @@ def check(
     """Resolves names, checks types and ranges, and compiles.
 
     `constants` are the workload's symbolic names, which win over the accelerator's. `signature` lists the tensors that
-    the entry function must take, by position. `host_time` says whether the kernel's own code takes time, None that the
-    machine's description says so. `fixed_commands`: no command may depend on data, on any path. Raises KernelError with
-    the place of the first mistake.
+    the entry function must take, by position, or pointers to them. `host_time` says whether the kernel's own code takes
+    time, None that the machine's description says so. `fixed_commands`: no command may depend on data, on any path.
+    Raises KernelError with the place of the first mistake.
     """
+    kernel = kernel if signature is None else with_shapes(kernel, signature)
     names = {**accelerator.all_constants, **kernel.constants, **(constants or {})}
     unit = Unit(kernel, accelerator, names, outer_types(accelerator), host_time=host_time)
     forms = call_forms(accelerator)

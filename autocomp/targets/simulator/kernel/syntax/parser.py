@@ -22,8 +22,10 @@ from autocomp.targets.simulator.kernel.syntax.lexer import (
     Token,
     line_text,
 )
+from autocomp.targets.simulator.kernel.syntax.pointer_arrays import separated
 from autocomp.targets.simulator.kernel.syntax.preprocessor import preprocess
 from autocomp.targets.simulator.kernel.syntax.reductions import Reductions
+from autocomp.targets.simulator.kernel.syntax.structure_results import by_field
 from autocomp.targets.simulator.kernel.syntax.structure_values import read_by_value
 from autocomp.targets.simulator.kernel.syntax.structures import dissolved
 from autocomp.targets.simulator.kernel.syntax.variable_extents import flattened
@@ -48,7 +50,7 @@ def parse(text: str, source_name: str = "<kernel>", names: Mapping[str, int | fl
     lexer, parser = _parser()
     try:
         items, text = _items(text, parser, lexer, macros_end=bool(includes))
-        kernel = _kernel(items, text, source_name)
+        kernel = _kernel(items, text, source_name, names or {})
     except UnexpectedToken as error:
         raise _unexpected(error, text, source_name) from None
     except KernelError as error:
@@ -76,14 +78,16 @@ def _items(text: str, parser: LalrParser, lexer: KernelLexer, *, macros_end: boo
             text = f"{text[:before]};{text[before:]}"
 
 
-def _kernel(items: Sequence[Any], text: str, source_name: str) -> ast.Kernel:
+def _kernel(items: Sequence[Any], text: str, source_name: str, names: Mapping[str, int | float]) -> ast.Kernel:
     """A file of functions and declarations; `main`, wherever it stands, is the entry."""
     functions: Sequence[ast.Function] = [item for item in items if isinstance(item, ast.Function)]
     outside: Sequence[ast.Declaration] = [item for item in items if isinstance(item, ast.Declaration)]
     if _STRUCTURES.search(text):
-        functions, outside = dissolved(read_by_value(functions, outside), outside)
+        functions = read_by_value(by_field(functions, outside), outside)
+        functions, outside = dissolved(functions, outside)
     if has_pointers(text):
         functions, outside = numbered(functions, outside)
+    functions, outside = separated(functions, outside, names)
     functions = [flattened(function) for function in functions]
     if not functions:
         raise KernelError("the file defines no function", place=Place(source_name, 1, 1, line_text(text, 1)))

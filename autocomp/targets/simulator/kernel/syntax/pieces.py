@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -22,6 +23,12 @@ class Piece(NamedTuple):
     kind: str
     text: str
     line: int
+
+
+@dataclass(frozen=True)
+class Macro:
+    body: tuple[Piece, ...]
+    parameters: tuple[str, ...] | None = None  # None: not written as a function
 
 
 def pieces_of(text: str) -> Iterator[Piece]:
@@ -46,6 +53,11 @@ def stripped(pieces: Sequence[Piece]) -> list[Piece]:
     while end > start and pieces[end - 1].kind == "BLANK":
         end -= 1
     return list(pieces[start:end])
+
+
+def spaced(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces with a blank between two of them."""
+    return [part for n, piece in enumerate(pieces) for part in ([Piece("BLANK", " ", piece.line)] * (n > 0) + [piece])]
 
 
 def split(pieces: Sequence[Piece]) -> list[list[Piece]]:

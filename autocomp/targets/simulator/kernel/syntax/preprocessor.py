@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from autocomp.errors import KernelError, Place
 from autocomp.targets.simulator.kernel.syntax.conditions import Unknown, value_of
-from autocomp.targets.simulator.kernel.syntax.function_pointers import named_pointer
-from autocomp.targets.simulator.kernel.syntax.pieces import Piece, closed, joined, pieces_of, placed, split, stripped
+from autocomp.targets.simulator.kernel.syntax.pieces import (
+    Macro,
+    Piece,
+    closed,
+    joined,
+    pieces_of,
+    placed,
+    split,
+    stripped,
+)
+from autocomp.targets.simulator.kernel.syntax.typedefs import named_structure, named_type
 
 MAX_RESULT = 1 << 20  # characters
 MAX_PIECES = 1 << 17  # of one expansion
@@ -30,12 +38,6 @@ SYSTEM_HEADERS = frozenset(
 )  # fmt: skip
 
 _LOWERED = re.compile(r"^[^\S\n]*#|\b(?:typedef|enum|__attribute__)\b", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Macro:
-    body: tuple[Piece, ...]
-    parameters: tuple[str, ...] | None = None  # None: not written as a function
 
 
 class Preprocessed(NamedTuple):
@@ -141,26 +143,19 @@ class _Preprocessor:
                 words = [Piece("WORD", "int", line), *words[2:]]
         if not is_typedef:
             return "".join(f"{p.text} " for p in words) + ";" if len(words) > 1 else ""
-        pointer = named_pointer(words)
-        if pointer is not None:
-            self._macros[pointer[0]] = Macro((Piece("WORD", pointer[1], line),))
-            return ""
-        if len(words) < 2 or words[-1].kind != "WORD":
-            self._fail(line, "a typedef gives a name to a number's or pointer's type, as in `typedef int8_t value_t;`")
-        body = [part for word in words[:-1] for part in (word, Piece("BLANK", " ", line))]
-        self._macros[words[-1].text] = Macro(tuple(body[:-1]))
+        named = named_type(words, line)
+        if named is None:
+            hint = "a number, a pointer, a pointer to a function, an array of numbers or a structure"
+            self._fail(line, "what this typedef names is not a type of the dialect", hint)
+        name, self._macros[name] = named
         return ""
 
     def _structure(self, words: Sequence[Piece], line: int) -> str:
         """Takes the name of `typedef struct`; returns the definition of the structure, which then has a tag."""
-        opening = next((n for n, p in enumerate(words) if p.text == "{"), len(words))
-        tag = words[1] if opening > 1 else words[-1]
-        closing = next((n for n in reversed(range(len(words))) if words[n].text == "}"), 1)
-        blank = Piece("BLANK", " ", line)
-        body = [part for word in words[opening : closing + 1] for part in (word, blank)]
+        name, macro, tag, body = named_structure(words, line)
         defined = "".join(p.text for p in self._expanded(body, frozenset()))
-        self._macros[words[-1].text] = Macro((Piece("WORD", "struct", line), blank, tag, *words[closing + 1 : -1]))
-        return f"struct {tag.text} {defined};" if body else ""
+        self._macros[name] = macro
+        return f"struct {tag} {defined};" if body else ""
 
     def _enumerators(self, words: Sequence[Piece], line: int) -> None:
         value = -1

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from lark import Transformer
 
+from autocomp.errors import KernelError, Place
 from autocomp.targets.simulator.kernel.syntax import ast, several_steps
 from autocomp.targets.simulator.kernel.syntax.function_pointers import type_of
 from autocomp.targets.simulator.kernel.syntax.lexer import (
@@ -63,9 +64,11 @@ class Reductions(Transformer[Any, Any]):
         stars = sum(1 for child in c[1:] if isinstance(child, Token) and child.type == "STAR")
         name = next((child for child in c[1:] if isinstance(child, Token) and child.type == "NAME"), None)
         extents = [child[0] for child in c[1:] if isinstance(child, list)]
+        if stars and base.extents:  # a pointer to rows
+            extents, stars = [None, *extents], stars - 1
         if extents and extents[0] is None and name is not None and (len(extents) == 1 or stars):
             extents, stars = extents[1:], stars + 1
-        if name is not None and extents[:1] == [None]:
+        if name is not None and extents[:1] == [None] and len(extents) + len(base.extents) > 1:
             extents[0] = ast.IntLiteral(1)  # any number of rows
         if None in extents:
             assert name is not None
@@ -90,12 +93,18 @@ class Reductions(Transformer[Any, Any]):
         words = [token.value for token in tokens if token.type == "TYPE"]
         if not words and not kinds:
             raise at(c[0], f"{c[0].value!r} is not followed by a type")
-        base = kinds[0] if kinds else ast.Type(" ".join(words))
+        named = [kind for kind in kinds if kind.name]
+        base = named[0] if named else ast.Type(" ".join(words))
+        base = replace(base, extents=tuple(extent for kind in kinds for extent in kind.extents))
         return base, any(t.value == "const" for t in tokens), any(t.type == "STATIC" for t in tokens)
 
     def structure(self, c: list[Any]) -> ast.Type:
         tag = c[1].value if isinstance(c[1], Token) else f"of line {c[0].line}, {c[0].column}"
         return ast.Type(f"struct {tag}", fields=() if isinstance(c[-1], Token) else c[-1])
+
+    def array_type(self, c: list[Any]) -> ast.Type:
+        """The array that `typedef T name[n]` makes of T, without the type of its elements."""
+        return ast.Type("", extents=tuple(child[0] for child in c if isinstance(child, list)))
 
     def fields(self, c: list[Any]) -> tuple[ast.Declaration, ...]:
         return tuple(child for child in c[1:-1] if child is not None)
@@ -117,26 +126,18 @@ class Reductions(Transformer[Any, Any]):
         base, const, static = c[0]
         if len(c) == 1:
             return ast.Declaration((ast.Declarator("", base),)) if base.fields else None
-        declarators = tuple(
-            d if d.type.name else replace(d, type=_of(base, d.type.pointer, d.type.extents)) for d in c[1:]
-        )
+        declarators = tuple(d if d.type.name else replace(d, type=_declared(base, d)) for d in c[1:])
         return ast.Declaration(declarators, const, static, declarators[0].line)
 
     def declarator(self, c: list[Any]) -> ast.Declarator:
         name = next(child for child in c if isinstance(child, Token) and child.type == "NAME")
         stars = sum(1 for child in c if isinstance(child, Token) and child.type == "STAR")
-        extents = [child[0] for child in c if isinstance(child, list)]
-        initializer = c[-1]
-        if extents and extents[0] is None and isinstance(initializer, ast.InitializerList):
-            extents[0] = ast.IntLiteral(len(initializer.values))
-        if None in extents:
-            raise at(name, f"array {name.value!r} needs an extent")
-        kind = ast.Type("", stars, tuple(extents))
-        return ast.Declarator(name.value, kind, initializer, name.line, name.column)
+        kind = ast.Type("", stars, _extents(c, name))
+        return ast.Declarator(name.value, kind, c[-1], name.line, name.column)
 
     def function_pointer(self, c: list[Any]) -> ast.Declarator:
         name = next((child for child in c if isinstance(child, Token) and child.type == "NAME"), None)
-        extents = tuple(child[0] for child in c if isinstance(child, list))
+        extents = () if name is None else _extents(c, name)
         count = sum(isinstance(child, ast.KernelParameter) and child.type.name != "void" for child in c)
         kind = ast.Type(type_of(count), extents=extents)
         line, column = (name.line, name.column) if name is not None else (0, 0)
@@ -273,7 +274,26 @@ for _keyword in ("if", "for", "while", "return", "break", "continue", "list", "t
 
 def _of(base: ast.Type, pointer: int, extents: tuple[ast.Expression, ...] = ()) -> ast.Type:
     """The type that a declarator makes of the one in front of it."""
-    return ast.Type(base.name, pointer, extents, base.fields)
+    return ast.Type(base.name, pointer, (*extents, *base.extents), base.fields)
+
+
+def _extents(c: list[Any], name: Token) -> tuple[ast.Expression, ...]:
+    """The extents of what is declared, the first by its list of values where it is left out."""
+    extents = [child[0] for child in c if isinstance(child, list)]
+    if extents and extents[0] is None and isinstance(c[-1], ast.InitializerList):
+        extents[0] = ast.IntLiteral(len(c[-1].values))
+    if None in extents:
+        raise at(name, f"array {name.value!r} needs an extent")
+    return tuple(extents)
+
+
+def _declared(base: ast.Type, one: ast.Declarator) -> ast.Type:
+    """The type of a variable. Raises KernelError for a pointer to an array, which only parameters are."""
+    if base.extents and one.type.pointer:
+        place = Place("", one.line, max(one.column, 1))
+        hint = f"point at its numbers, with {base.name}*"
+        raise KernelError(f"{one.name!r} is a pointer to an array", place=place, hint=hint)
+    return _of(base, one.type.pointer, one.type.extents)
 
 
 def _block(statement: Any) -> ast.Block:

@@ -95,14 +95,21 @@ class Definitions:
         return known
 
     def stated(self, node: Any, kind: ast.Type, path: Path, leaf: ast.Type) -> Any:
-        """The part of a list in braces for one field, in the order of the field's own array; else zeros."""
+        """The part of a list in braces for one field, in the order of the field's own array; else zeros. A structure in
+        the list gives its field."""
         zeros = ast.InitializerList((ZERO,)) if kind.extents or leaf.extents else ZERO
         if node == ZERO and zeros != ZERO:
             return zeros
         if not path:
             return node
+        if isinstance(node, ast.Cast):
+            node = node.operand
+        if isinstance(node, ast.Name | ast.Index | ast.Member | ast.Unary | ast.Call) and not kind.extents:
+            for name in path:
+                node = ast.Member(node, name, node.line, getattr(node, "column", 0))
+            return node
         if not isinstance(node, ast.InitializerList):
-            fail(node, f"{kind.name!r} is initialised by a list in braces, and so is each structure in it")
+            fail(node, f"{kind.name!r} is initialised by a list in braces, or by another one")
         if kind.extents:
             inner = replace(kind, extents=kind.extents[1:])
             if node.values == (ZERO,):
