@@ -41,7 +41,7 @@ SIZES: Mapping[str, Sequence[tuple[int, int]]] = {
     "rows": ((4096, 8), (8192, 8), (2048, 4), (8192, 16)),
     "scan": ((1024, 4), (2048, 4), (8192, 8), (4096, 8)),
 }
-WARPS_OF_TILES = (8, 2, 16, 1)  # of tiles of columns, which start with four
+WARPS_OF_TILES = (8, 2, 16, 1)  # of tiles of rows or columns, which start with four
 WARPS = (1.0, 0.5, 2.0, 4.0)  # of rows in registers, relative to those that have the best number of elements a thread
 
 
@@ -130,15 +130,16 @@ def states_sizes(module: Module) -> bool:
 
 def settle(way: Way, choice: int, whole: bool = True) -> None:
     """Give each kernel without products the sizes that suit it; `choice` counts from the best. Rows that fit are held
-    in registers if they are to be `whole`."""
+    in registers if they are to be `whole`. Long ones have to be read more than once for that to pay."""
     for kernel in main_kernels(way.module):
         if has_dot([way.module.kernels[kernel]]):
             continue
-        if "COLUMNS" in constexprs(way.module.kernels[kernel]):
+        if {"COLUMNS", "ROWS"} & {*constexprs(way.module.kernels[kernel])}:
             way.take("set_parameters", kernel=kernel, values={"num_warps": WARPS_OF_TILES[choice]})
             continue
         length = _length(way.module, kernel)
-        fits = whole and 0 < length <= LARGEST_BLOCK and not _scans(way.module, kernel)
+        longest = LARGEST_BLOCK if _passes(way.module, kernel) > 1 else WIDEST
+        fits = whole and 0 < length <= longest and not _scans(way.module, kernel)
         if fits and way.take("one_block", kernel=kernel):
             padded = 1 << (length - 1).bit_length()
             warps = padded / (32 * BEST_EACH["whole"]) * WARPS[choice]
@@ -164,6 +165,11 @@ def _settled(module: Module, setting: Setting) -> Iterator[Route]:
             yield way.done(f"{rank_of}, what is read once leaves the cache first", 0.93)
             if in_blocks.module.text != way.module.text:
                 yield in_blocks.done("rows in blocks", 0.9)
+
+
+def _passes(module: Module, kernel: str) -> int:
+    """The times that a kernel goes over a row in blocks."""
+    return sum(1 for loop in loops_in(module.kernels[kernel]) if text_of(bounds(loop)[2]) == "BLOCK")
 
 
 def _length(module: Module, kernel: str) -> int:

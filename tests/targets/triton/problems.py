@@ -52,6 +52,24 @@ MODULES = {
         "torch.rand(1, 72, 2, 4, 5)",
         "3",
     ),
+    "channels": (
+        "self.conv, self.bias = nn.ConvTranspose2d(8, 20, size, stride=2), nn.Parameter(torch.rand(20, 1, 1))",
+        "return torch.sigmoid(F.softmax(self.conv(x), 1) + self.bias)",
+        "torch.rand(2, 8, 5, 7)",
+        "3",
+    ),
+    "least": (
+        "self.conv = nn.Conv2d(8, 24, size, padding=1)",
+        "return F.gelu(self.conv(x).min(1, keepdim=True)[0].sum(2, keepdim=True))",
+        "torch.rand(2, 8, 6, 9)",
+        "3",
+    ),
+    "levels": (
+        "self.conv = nn.Conv3d(8, 16, size)",
+        "return F.max_pool3d(torch.log_softmax(self.conv(x), 1) * 2.0, 2)",
+        "torch.rand(2, 8, 5, 6, 9)",
+        "2",
+    ),
     "gated": (
         "self.axis = size",
         "return torch.cumsum(x * gate, self.axis)",
@@ -72,6 +90,12 @@ MODULES = {
         "9",
     ),
     "running": ("self.axis = size", "return torch.cumsum(x.flip(1), dim=self.axis)", "torch.rand(5, 40)", "1"),
+    "exclusive": (
+        "self.axis = size",
+        "return torch.cat([torch.zeros_like(x[:, :1]), torch.cumsum(x[:, :-1], self.axis)], self.axis)",
+        "torch.rand(5, 40)",
+        "1",
+    ),
     "largest": ("self.axis = size", "return torch.argmax(x, dim=self.axis)", "torch.rand(3, 300, 4)", "1"),
     "multiplied": ("self.axis = size", "return torch.cumprod(x, dim=self.axis)", "torch.rand(3, 400)", "1"),
     "numbers": (

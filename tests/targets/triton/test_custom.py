@@ -19,7 +19,7 @@ from autocomp import load_workload  # noqa: E402
 from autocomp.errors import ConfigError, TrustError  # noqa: E402
 from autocomp.targets.triton.connection import pool_of  # noqa: E402
 from autocomp.targets.triton.evaluator import task_of  # noqa: E402
-from autocomp.targets.triton.start.traced import operands, parts  # noqa: E402
+from autocomp.targets.triton.start.traced import operands, parts, tile  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
 from autocomp.targets.triton.worker import parts as parts_of_batches  # noqa: E402
 from autocomp.targets.triton.worker.custom import CustomOperation, custom_operation, describe  # noqa: E402
@@ -101,6 +101,10 @@ def test_a_problem_starts_from_a_kernel_that_holds(interpreter: TritonTarget, ch
             {"LONG_COLUMN": 1, "LEAST_COLUMN": 1},
             "torch.empty((4, 5, 37)",
             id="a few long columns are reduced in parts",
+        ),
+        pytest.param("scores", tile, {"MANY_HELD": 1}, "ROWS=128", id="a program has several short rows"),
+        pytest.param(
+            "columns", tile, {"LONGEST_HELD": 1, "HELD": 64}, "COLUMNS=32", id="a few results have narrow tiles"
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,29 @@ def test_an_index_put_together_is_the_place_that_it_was_taken_from(shape: list[i
         place //= extent
     assert values == expected[::-1]
     assert join(indices, shape) == symbol("offs", elements)
+
+
+@settings(deadline=None)
+@given(SHAPES, SHAPES, st.data())
+def test_a_place_in_a_row_of_rows_is_found_in_any_shape(
+    outer: list[int], inner: list[int], data: st.DataObject
+) -> None:
+    rows, columns = math.prod(outer), math.prod(inner)
+    shape = data.draw(st.permutations([*outer, *inner]))
+    row, offs = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))
+    place = join((symbol("row", rows), symbol("offs", columns)), (rows, columns))
+    indices = split(place, shape)
+    values = [eval(index.text({}), {"row": row, "offs": offs}) for index in indices]
+    assert np.ravel_multi_index(values, shape) == row * columns + offs
+    assert join(indices, shape) == place
+
+
+def test_rows_that_are_several_of_another_view_stay_neighbours() -> None:
+    """Groups of three channels of 22 x 30 elements, 24 channels an image, as a norm over groups has them."""
+    place = join((symbol("row", 128 * 8), symbol("offs", 3 * 22 * 30)), (128 * 8, 3 * 22 * 30))
+    indices = split(place, (128, 24, 22, 30))
+    assert join(indices, (128, 24, 22, 30)) == place
+    assert indices[1].text({}) == "(row % 8) * 3 + offs // 660"
 
 
 @settings(deadline=None)

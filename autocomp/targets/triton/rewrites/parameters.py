@@ -218,14 +218,13 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
     dots = has_dot([function])
     names = {name for name, tunable in known.items() if not tunable.option}
     combined: list[tuple[dict[str, int], float]] = []
-    if dots and {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= _roles(names).keys():
+    extents = _extents(module, kernel, position)
+    if dots and {"BLOCK_M", "BLOCK_K"} <= _roles(names).keys() and ("BLOCK_N" in _roles(names) or extents[1] < MANY):
         products = sum(1 for _ in calls_in([function], "dot"))
         tiles_read = max(1, sum(1 for _ in calls_in(_loops_with_products(function), "load")) - products)
         rounded = any("'tf32'" in text_of(call) for call in calls_in([function], "dot"))
         tiles = _PRODUCTS if setting.element_bytes != 4 else _ROUNDED if rounded else _WIDE
-        combined = _product_tiles(
-            known, names, setting, _extents(module, kernel, position), products, tiles_read, tiles
-        )
+        combined = _product_tiles(known, names, setting, extents, products, tiles_read, tiles)
     elif dots and {"BLOCK_M", "BLOCK_N"} <= _roles(names).keys():
         role = _roles(names)
         for m, n, w, s, blocks, gain in _ATTENTION:
@@ -326,7 +325,8 @@ def _product_tiles(
     tiles: Sequence[tuple[int, int, int, int, int, float]],
 ) -> list[tuple[dict[str, int], float]]:
     """Tiles for a product, none much larger than it. Several products of a loop share the width of a tile; a left
-    operand may be made of several tiles that are read."""
+    operand may be made of several tiles that are read. Tiles that have all columns, by a number in the kernel, have as
+    many results as others."""
     role = _roles(names)
     depth = known[role["BLOCK_K"]].value
     if setting.element_bytes == 1 and depth == SCALE_BLOCK:
@@ -339,8 +339,12 @@ def _product_tiles(
     widest = max(NARROWEST, 1 << (extents[1] - 1).bit_length())
     for wanted_rows, wanted_columns, deepest, warps, stages, gain in tiles:
         m, n = min(wanted_rows, tallest), min(wanted_columns // products, widest)
+        if "BLOCK_N" not in role:
+            m, n = max(NARROWEST, m * n // widest), widest
         k = min(deepest, depth) if setting.element_bytes == 4 else deepest
-        tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, role["BLOCK_K"]: k, "num_warps": warps, "num_stages": stages}
+        sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+        tile = {role[size]: value for size, value in sizes.items() if size in role}
+        tile |= {"num_warps": warps, "num_stages": stages}
         same = any(tile == other for other, _ in settings)
         if (
             not same

@@ -9,9 +9,11 @@ from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node
 from autocomp.targets.triton.start.traced.values import is_inline
 
 
-def end_of_chain(graph: Graph, needed: Sequence[Node], first: Node, stored: Collection[str]) -> Node:
-    """The last node that everything that uses `first` goes through, made of it and of what is stored alone: stored in
-    its place, it is computed once. Without such a node, `first` itself."""
+def end_of_chain(
+    graph: Graph, needed: Sequence[Node], first: Node, stored: Collection[str], held: Collection[str] = ()
+) -> Node:
+    """The last node that everything that uses `first` goes through, made of it and of what is stored or `held` alone:
+    stored in its place, it is computed once. Without such a node, `first` itself. What is held may be made of it."""
     if first.name in graph.outputs:
         return first
     users: dict[str, set[str]] = {}
@@ -20,11 +22,11 @@ def end_of_chain(graph: Graph, needed: Sequence[Node], first: Node, stored: Coll
             users.setdefault(name, set()).add(node.name)
     chain, end = {first.name}, first
     for node in needed:
-        if not chain & set(node.refs()) or not _moves_with(graph, node, first, {*chain, *stored}):
+        if not chain & set(node.refs()) or not _moves_with(graph, node, first, {*chain, *stored, *held}):
             continue
         chain.add(node.name)
         inner = chain - {node.name}
-        if node.is_float and node.op in TEMPLATES and all(users[name] <= chain for name in inner):
+        if node.is_float and node.op in TEMPLATES and all(users[name] <= {*chain, *held} for name in inner):
             end = node
         if node.name in graph.outputs:
             break

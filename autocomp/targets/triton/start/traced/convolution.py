@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from autocomp.targets.triton.start.traced.contraction import is_stored, store_lines
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
 from autocomp.targets.triton.start.traced.grid import Axis, Grid, grid_of
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
+from autocomp.targets.triton.start.traced.kernels import Kernel
 from autocomp.targets.triton.start.traced.values import LONGEST, Scope, both
 from autocomp.targets.triton.start.traced.windows import Reach
 
@@ -30,18 +31,7 @@ def rounded_to_even(x):
 ROUNDED = {"away": ("rounded", AWAY), "even": ("rounded_to_even", TO_EVEN)}
 CELLS, CHANNELS = 4096, 64  # elements of a tile of the copied input, and its columns at most
 SHALLOW = 16  # columns of a tap up to which a step is half as deep
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel's lines, the memory it fills, and its launch: the grid, sizes of blocks, and descriptors by name."""
-
-    scope: Scope
-    lines: Sequence[str]
-    grid: str
-    blocks: Mapping[str, str]
-    numbers: Mapping[str, str] = field(default_factory=dict)
-    descriptors: Mapping[str, str] = field(default_factory=dict)
+NARROWEST, WIDEST = 16, 256  # columns of a tile that has all channels
 
 
 @dataclass(frozen=True)
@@ -183,16 +173,29 @@ class Convolution:
 
     # --- the products --------------------------------------------------------------------------------------------
 
-    def products(self, image: str, filters: str) -> Products:
-        return Products(self, image, filters)
+    @property
+    def fits_a_tile(self) -> bool:
+        """True where one tile can have all channels of a result."""
+        return self.grid.groups == 1 and _columns(self.grid) <= WIDEST
+
+    def products(self, image: str, filters: str, whole: bool = False) -> Products:
+        return Products(self, image, filters, whole)
+
+
+def _columns(grid: Grid) -> int:
+    """The columns of a tile that has all channels."""
+    return max(NARROWEST, 1 << (grid.products - 1).bit_length())
 
 
 class Products:
-    """The lines of the kernel that multiplies: `head`, then those that `store` gives."""
+    """The kernel that multiplies: `lines`, in whose `scope` a tile of results is held, and the launch of these and of
+    what follows. With `whole`, the tile has all channels."""
 
-    def __init__(self, convolution: Convolution, image: str, filters: str) -> None:
+    def __init__(self, convolution: Convolution, image: str, filters: str, whole: bool) -> None:
         self.grid = grid = convolution.grid
-        self._node = node = convolution.node
+        self.node = node = convolution.node
+        self.columns = _columns(grid) // grid.padded if whole else 0  # channels that a tile has, where it has all
+        self._width = str(_columns(grid)) if whole else "BLOCK_N"
         graph = convolution.graph
         self._image, self._filters, self._shape = image, filters, convolution.shape_of_filters
         rows = symbol("offs_m[None, :]", grid.cells * grid.padded)
@@ -202,14 +205,16 @@ class Products:
         spots = [
             cell.times(axis.results) + kind for axis, cell, kind in zip(grid.axes, cells, [*kinds, result], strict=True)
         ]
-        conditions = [f"({columns.text({})} < {grid.filters})", f"(offs_m[None, :] < {grid.cells * grid.padded})"]
+        conditions = [f"(offs_m[None, :] < {grid.cells * grid.padded})"]
         if grid.padded > grid.axes[-1].results:
             conditions.append(f"({result.text({})} < {grid.axes[-1].results})")
         conditions += [
             f"({spot.text({})} < {axis.extent_of_results})" for axis, spot in zip(grid.axes, spots, strict=True)
         ]
         self.result = (picture, symbol("group", grid.groups).times(grid.filters) + columns, *spots)
-        self.scope = Scope(graph, convolution.stored, {}, " & ".join(conditions))
+        self.inside = " & ".join(conditions)  # of the image, for cells
+        mask = f"({columns.text({})} < {grid.filters}) & {self.inside}"
+        self.scope = Scope(graph, convolution.stored, {}, mask)
         self._wide = node.elements >= LONGEST
         precision = "tf32" if convolution.rounds else "ieee"
         self.lines = [*self._places(), *self._loop(precision)]
@@ -221,10 +226,17 @@ class Products:
 
     def kernel(self, node: Node, output: str) -> Kernel:
         """The kernel that stores a node, which may come after the convolution. Raises NotHere where it cannot."""
+        return self.launch(store_lines(self.scope, self.result, self.node.shape, node, output))
+
+    def launch(self, lines: Sequence[str]) -> Kernel:
+        """The kernel that multiplies, and goes on with some lines."""
         grid = self.grid
-        lines = [*self.lines, *store_lines(self.scope, self.result, self._node.shape, node, output)]
-        tiles = f"triton.cdiv({grid.cells}, BLOCK_M) * {grid.kinds} * triton.cdiv({grid.products}, BLOCK_N)"
+        tiles = f"triton.cdiv({grid.cells}, BLOCK_M) * {grid.kinds}"
         blocks = {"BLOCK_M": "BLOCK_M", "BLOCK_N": "BLOCK_N", "BLOCK_K": "BLOCK_K"}
+        if self.columns:
+            del blocks["BLOCK_N"]
+        else:
+            tiles += f" * triton.cdiv({grid.products}, BLOCK_N)"
         if grid.width <= SHALLOW:
             blocks["BLOCK_K"] = "SHALLOW"
         depth = blocks["BLOCK_K"]
@@ -238,15 +250,15 @@ class Products:
                 self._filters,
                 (taps, products, grid.width),
                 (products * stored_width, stored_width, 1),
-                f"[1, BLOCK_N, {depth}]",
+                f"[1, {self._width}, {depth}]",
             ),
         }
         numbers = {"N": str(grid.products)}
-        return Kernel(self.scope, lines, f"({tiles}, {grid.groups})", blocks, numbers, descriptors)
+        return Kernel(self.scope, [*self.lines, *lines], f"({tiles}, {grid.groups})", blocks, numbers, descriptors)
 
     def _places(self) -> list[str]:
         grid = self.grid
-        lines = ["pid = tl.program_id(0)", "group = tl.program_id(1)", "tiles = tl.cdiv(N, BLOCK_N)"]
+        lines = ["pid = tl.program_id(0)", "group = tl.program_id(1)", f"tiles = tl.cdiv(N, {self._width})"]
         kinds = split(symbol("kind", grid.kinds), grid.classes)
         lines += ["pid_n = pid % tiles", f"pid_m = pid // tiles // {grid.kinds}"]
         lines += [f"kind = pid // tiles % {grid.kinds}"] if grid.kinds > 1 else []
@@ -262,7 +274,8 @@ class Products:
     def _rows_and_filters(self) -> tuple[str, str]:
         """The results along the last axis that a tile has, and its filters."""
         padded = self.grid.padded
-        return ("BLOCK_M", "BLOCK_N") if padded == 1 else (f"BLOCK_M * {padded}", f"(BLOCK_N // {padded})")
+        filters = str(self.columns) if self.columns else "BLOCK_N" if padded == 1 else f"(BLOCK_N // {padded})"
+        return "BLOCK_M" if padded == 1 else f"BLOCK_M * {padded}", filters
 
     def _loop(self, precision: str) -> list[str]:
         """The sum over the taps of a class, and over the columns of each."""
@@ -283,7 +296,9 @@ class Products:
             which = join([symbol("kind", grid.kinds), *(_tap(at, most) for at, most in enumerate(grid.counts))], shape)
         group = symbol("group", grid.groups)
         chosen = Index() if grid.runs else part.times(grid.groups) + group
-        column = f"{group.times(grid.products).text({})} + pid_n * BLOCK_N" if grid.groups > 1 else "pid_n * BLOCK_N"
+        column = (
+            f"{group.times(grid.products).text({})} + pid_n * BLOCK_N" if grid.groups > 1 else f"pid_n * {self._width}"
+        )
         tile = "tl.trans(acc)"
         if grid.padded > 1:  # results of a cell are neighbours in memory
             rows, filters = self._rows_and_filters()
@@ -292,14 +307,14 @@ class Products:
         return [
             *lines,
             f"steps = tl.cdiv({grid.width}, BLOCK_K)",
-            "acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)",
+            f"acc = tl.zeros((BLOCK_M, {self._width}), dtype=tl.float32)",
             f"for step in range(0, {' * '.join(count for count in counts if count != '1') or 1} * steps):",
             "    tap = step // steps",
             "    depth = step % steps * BLOCK_K",
             *(f"    {line}" for line in body),
             f"    row = pid_m * BLOCK_M + {row.text({})}",
             f"    rows = image_desc.load([{chosen.text({})}, row, depth]).reshape(BLOCK_M, BLOCK_K)",
-            f"    columns = filters_desc.load([{which.text({})}, {column}, depth]).reshape(BLOCK_N, BLOCK_K)",
+            f"    columns = filters_desc.load([{which.text({})}, {column}, depth]).reshape({self._width}, BLOCK_K)",
             f'    acc = tl.dot(rows, columns.T, acc, input_precision="{precision}")',
             f"tile = {tile}",
         ]

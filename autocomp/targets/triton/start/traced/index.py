@@ -14,10 +14,11 @@ from autocomp.linear import Linear
 
 @dataclass(frozen=True)
 class Symbol:
-    """A variable of a kernel, which counts from 0 to below `extent`."""
+    """A variable of a kernel, or a sum of `terms` in parentheses, which counts from 0 to below `extent`."""
 
     text: str
     extent: int
+    terms: tuple[tuple[Part, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Index(Linear[Part]):
         return self.constant + sum(max(by, 0) * (part.modulus - 1) for part, by in self.terms)
 
     def divide(self, number: int) -> tuple[Index, Index]:
-        """Quotient and remainder by a positive number. The index is not negative."""
+        """Quotient and remainder by a positive number. The index is not negative. Where it is `step * over + under`
+        with `under` below a step that divides the number, `over` alone has to be divided."""
         if number == 1:
             return self, Index()
         high = [(part, by) for part, by in self.terms if by % number == 0]
@@ -63,7 +65,13 @@ class Index(Linear[Part]):
             if part.modulus % number == 0 or part.divisor * part.modulus >= part.symbol.extent:
                 rest = Part(part.symbol, part.divisor * number, -(-part.modulus // number))
                 return quotient + of(rest), of(Part(part.symbol, part.divisor, number))
-        opaque = Symbol(f"({self.text({})})", self.most + 1)
+        for step in sorted({by for _, by in low.terms if by > 1 and number % by == 0}, reverse=True):
+            over = tuple((part, by // step) for part, by in low.terms if by % step == 0)
+            under = Index(low.constant % step, tuple(pair for pair in low.terms if pair[1] % step))
+            if under.most < step and all(by > 0 for _, by in low.terms):
+                outer, inner = Index(low.constant // step, over).divide(number // step)
+                return quotient + outer, inner.times(step) + under
+        opaque = Symbol(f"({self.text({})})", self.most + 1, () if self.constant else self.terms)
         return of(Part(opaque, number, -(-opaque.extent // number))), of(Part(opaque, 1, number))
 
     def text(self, names: Mapping[int, str]) -> str:
@@ -144,7 +152,9 @@ def _joined(coefficients: Mapping[Part, int]) -> tuple[tuple[Part, int], ...]:
                 ):
                     del terms[high], terms[low]
                     both = Part(low.symbol, low.divisor, low.modulus * high.modulus)
-                    terms[both] = terms.get(both, 0) + other
+                    is_whole = both.divisor == 1 and both.modulus >= both.symbol.extent
+                    for part, inner in (both.symbol.terms if is_whole else ()) or ((both, 1),):
+                        terms[part] = terms.get(part, 0) + inner * other
                     again = True
                     break
             if again:

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autocomp.targets.triton.start.traced.values import Scope
 
 ASSIGNED = re.compile(r"^\s*(?:for )?(\w+) (?:in|[-+*]?=) ", re.MULTILINE)
 WORD = re.compile(r"(?<![\w.])[a-zA-Z_]\w*(?!\w|=[^=])")  # neither an attribute nor the name of an argument
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel's lines, the memory it fills, and its launch: the grid, sizes of blocks, and descriptors by name."""
+
+    scope: Scope
+    lines: Sequence[str]
+    grid: str
+    blocks: Mapping[str, str]
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    descriptors: Mapping[str, str] = field(default_factory=dict)
 
 
 class Kernels:

@@ -87,6 +87,7 @@ class Loops:
         self.rows = space.rows
         outer, inner = ("row", "offs") if self.rows else ("offs", "step")
         self.outer, self.inner = symbol(outer, space.results), symbol(inner, space.length)
+        self._place = space.place(self.outer, self.inner)
         # a name for the length of a row, as long as nothing else has the same size
         names = {space.length: "cols"} if self.rows and space.length > 1 else {}
         self.scope = Scope(graph, stored, names, "" if self.rows else "offs < count")
@@ -121,7 +122,7 @@ class Loops:
         self.scope.lines += after
         for node, result in zip(nodes, results, strict=True):
             any_found = self.scope.name("found", f"{result} != 0") if node.op in ("any", "all") else result
-            self.scope.held[node.name] = (any_found, split(self.outer, node.shape))
+            self.scope.held[node.name] = (any_found, self._of_result(node.shape))
 
     def scan(self, node: Node, output: str) -> None:
         """Lines that store sums or products of all elements up to each."""
@@ -138,21 +139,29 @@ class Loops:
         else:
             body.lines.append(f"{carry} {operator}= {value}")
             running = carry
-        self._store(body, output, running, join(self.space.place(self.outer, self.inner), node.shape))
+        self._store(body, output, running, join(self._of_element(node.shape), node.shape))
         self._loop(body)
 
     def store(self, node: Node, output: str) -> None:
         """Lines that store a node that has an element for each result, or for each element of the space."""
         if node.elements == self.space.results:
-            place = split(self.outer, node.shape)
-            self._store(self.scope, output, self.scope.value(node.name, place), self.outer)
+            place = self._of_result(node.shape)
+            self._store(self.scope, output, self.scope.value(node.name, place), join(place, node.shape))
             return
         if node.elements != math.prod(self.space.shape):
             raise NotHere(node.name)
         body, _ = self._body()
-        where = join(self.space.place(self.outer, self.inner), self.space.shape)
-        self._store(body, output, body.value(node.name, split(where, node.shape)), where)
+        place = self._of_element(node.shape)
+        self._store(body, output, body.value(node.name, place), join(place, node.shape))
         self._loop(body)
+
+    def _of_result(self, shape: tuple[int, ...]) -> Coordinates:
+        """The place of the result in a tensor with one element for each."""
+        return split(self.outer, shape)
+
+    def _of_element(self, shape: tuple[int, ...]) -> Coordinates:
+        """The place of the element in a tensor with as many as the space has."""
+        return self._place if shape == self.space.shape else split(join(self._place, self.space.shape), shape)
 
     def _body(self) -> tuple[Scope, str]:
         mask = "offs < cols" if self.rows else self.scope.mask
@@ -160,7 +169,7 @@ class Loops:
 
     def _neutral(self, body: Scope, source: Node, op: str, mask: str) -> str:
         """The element that a loop adds: a neutral one where the mask does not hold."""
-        place = self.space.place(self.outer, self.inner)
+        place = self._place
         if not self.masked or op == SPREAD:
             return body.value(source.name, place)
         if not source.is_float and op in ("amax", "amin"):

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from autocomp.targets.triton.start.text import module
-from autocomp.targets.triton.start.traced.chains import end_of_chain
+from autocomp.targets.triton.start.traced.channels import Channels, over_channels
 from autocomp.targets.triton.start.traced.contraction import (
     FEWEST,
     PRODUCTS,
     Contraction,
     Tiles,
 )
-from autocomp.targets.triton.start.traced.convolution import Convolution, Kernel
+from autocomp.targets.triton.start.traced.convolution import Convolution
 from autocomp.targets.triton.start.traced.elementwise import HELPERS
 from autocomp.targets.triton.start.traced.graph import KEEP, Graph, Node, graph_of, once
+from autocomp.targets.triton.start.traced.grouping import Grouping
 from autocomp.targets.triton.start.traced.index import join, split, symbol
 from autocomp.targets.triton.start.traced.kept import with_kept
-from autocomp.targets.triton.start.traced.kernels import Kernels
+from autocomp.targets.triton.start.traced.kernels import Kernel, Kernels
 from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops, Space, space_of
-from autocomp.targets.triton.start.traced.operands import PACK, with_packed_operands, with_split_sums
+from autocomp.targets.triton.start.traced.operands import PACK, packing, with_packed_operands, with_split_sums
 from autocomp.targets.triton.start.traced.parts import with_parts
 from autocomp.targets.triton.start.traced.simplified import simplified
-from autocomp.targets.triton.start.traced.tile import FEW_HELD, LONGEST_HELD, Tile
+from autocomp.targets.triton.start.traced.tile import Tile, is_held
 from autocomp.targets.triton.start.traced.values import LONGEST, NotHere, Scope, is_inline, unsupported
 from autocomp.targets.triton.start.traced.windows import windows
 
@@ -67,6 +67,7 @@ class _Writer:
         self.functions: set[str] = set()
         self.constants: set[str] = set()
         self.written: set[str] = set()
+        self.grouping = Grouping(graph, self.needed, self.results, self.stored, self.written)
 
     def text(self) -> str:
         waiting = [node for node in self.needed if node.op != "input" and not is_inline(node)]
@@ -83,57 +84,36 @@ class _Writer:
     # --- what goes into one kernel -------------------------------------------------------------------------------
 
     def _group(self, waiting: list[Node]) -> list[Node]:
-        """The first of some nodes, and those after it that go over the same space and need nothing from outside."""
+        """The first of some nodes, and those after it that go over the same space and need nothing from outside. That
+        of a convolution are its channels."""
         first = waiting[0]
-        if first.op not in REDUCTIONS:
+        if first.op not in REDUCTIONS and not self._is_tiled(first):
             return [first]
-        group, names = [first], {first.name}
-        space = space_of(self.graph, first)
-        for node in waiting[1:]:
-            if node.op not in REDUCTIONS or space_of(self.graph, node) != space:
-                continue
-            if all(need in names or need in self.stored for need in self._needs(node)):
-                group.append(node)
-                names.add(node.name)
-        return group
+        space = space_of(self.graph, first) if first.op in REDUCTIONS else over_channels(first)
+        return self.grouping.over(space, waiting)
 
-    def _needs(self, node: Node) -> set[str]:
-        """The nodes that must be stored, or held, for a node to be computed."""
-        names: set[str] = set()
-        for name in node.refs():
-            other = self.graph[name]
-            names |= self._needs(other) if is_inline(other) and name not in self.stored else {name}
-        return names
+    def _is_tiled(self, node: Node) -> bool:
+        """True for a convolution of which a tile has all channels."""
+        return self._is_copied(node) and Convolution(self.graph, node, self.stored, self.tf32).fits_a_tile
 
-    def _follower(self, group: Sequence[Node]) -> tuple[Node, str] | None:
-        """A result that the kernel of some nodes can write by itself: it needs nothing else that is not stored."""
-        names = {node.name for node in group}
-        for name, output in self.results.items():
-            node = self.graph[name]
-            if output in self.written or not is_inline(node):
-                continue
-            needs = self._needs(node)
-            if needs & names and needs <= names | set(self.stored):
-                return node, output
-        return None
-
-    def _last(self, node: Node) -> tuple[Node, str]:
-        """The node that the kernel of another stores: a result and its name, else the end of a chain after it."""
-        return self._follower([node]) or (end_of_chain(self.graph, self.needed, node, self.stored), "")
+    def _is_copied(self, node: Node) -> bool:
+        """True for a convolution whose operands are copied."""
+        return self.wide and node.op == "convolution" and Contraction.of(self.graph, node).n >= FEWEST
 
     def _write(self, group: list[Node]) -> None:
         first = group[0]
         if first.op in REDUCTIONS:
-            if not self._reductions(group, self._follower(group)) and not self._reductions(group, None):
+            if not self._reductions(group, self.grouping.follower(group)) and not self._reductions(group, None):
                 for node in group:
                     if not self._reductions([node], None):
                         raise unsupported(f"{node.op} of what lies in other places")
         elif first.op in SCANS:
             self._scan(first)
         elif first.op in PRODUCTS or (first.op == "convolution" and Contraction.of(self.graph, first).n >= FEWEST):
-            self._convolve(first) if self.wide and first.op == "convolution" else self._tiles(first)
+            self._convolve(group) if self._is_copied(first) else self._tiles(first)
         elif first.op == PACK:
-            self._pack(first)
+            output = self._buffer(first)
+            self._launch(PACK, packing(self.graph, first, self.stored, output), [output])
         elif first.op == KEEP:
             room = self._room(first)
             self._elementwise(first, room)
@@ -148,53 +128,38 @@ class _Writer:
     def _reductions(self, group: Sequence[Node], follower: tuple[Node, str] | None) -> bool:
         """Reductions over one space in one kernel, with the result that follows them. False where a value is needed at
         another place than the kernel holds it at."""
-        space, waves = space_of(self.graph, group[0]), self._waves(group)
-        passes = len(waves) + (follower is not None and follower[0].elements > space.results)
-        held = not space.rows and space.length <= LONGEST_HELD and (passes > 1 or space.results <= FEW_HELD)
-        loops = (Tile if held else Loops)(self.graph, space, self.stored)
+        space = space_of(self.graph, group[0])
+        passes = len(self.grouping.waves(group)) + (follower is not None and follower[0].elements > space.results)
+        loops = (Tile if is_held(space, passes) else Loops)(self.graph, space, self.stored)
+        outputs = self._reduce(loops, group, follower)
+        if outputs:
+            self._add_loops(loops, group[0].op, outputs)
+        return bool(outputs)
+
+    def _reduce(self, loops: Loops, group: Sequence[Node], follower: tuple[Node, str] | None) -> list[str]:
+        """Lines that make the nodes of a group and what follows them, and the memory that they fill. None where a value
+        is needed at another place than the kernel holds it at."""
         inside = {node.name for node in group}
+        outputs = []
         try:
-            for wave in waves:
+            for wave in self.grouping.waves([node for node in group if node.op in REDUCTIONS]):
                 loops.reduce(wave)
-            outputs = []
             if follower is not None:
-                loops.store(*follower)
-                outputs.append(follower[1])
+                last, output = follower
+                outputs.append(output or self._room(last))
+                loops.store(last, outputs[-1])
+                if not output:
+                    self._keep(last, outputs[-1])
             for node in group:
-                if self._used_outside(node, inside, follower):
+                if self.grouping.used_outside(node, inside, follower):
                     outputs.append(self._buffer(node))
                     loops.store(node, outputs[-1])
         except NotHere:
             for node in group:
                 self.stored.pop(node.name, None)
-            return False
+            return []
         self.written.update(outputs)
-        self._add_loops(loops, group[0].op, outputs, group)
-        return True
-
-    def _waves(self, group: Sequence[Node]) -> list[list[Node]]:
-        """The nodes of a group, each after those that it needs; nodes of one wave need none of each other."""
-        waves: list[list[Node]] = []
-        level: dict[str, int] = {}
-        for node in group:
-            level[node.name] = 1 + max((level[need] for need in self._needs(node) if need in level), default=-1)
-            if level[node.name] == len(waves):
-                waves.append([])
-            waves[level[node.name]].append(node)
-        return waves
-
-    def _used_outside(self, node: Node, group: set[str], follower: tuple[Node, str] | None) -> bool:
-        if node.name in self.results or follower is None:
-            return node.name in self.results or any(
-                node.name in self._needs(other) for other in self.needed if other.name not in group
-            )
-        return any(
-            node.name in self._needs(other)
-            for other in self.needed
-            if other.name not in group
-            and other is not follower[0]
-            and (not is_inline(other) or other.name in self.results)
-        )
+        return outputs
 
     def _scan(self, node: Node) -> None:
         axis = int(node.args[1]) % len(node.shape)
@@ -204,15 +169,15 @@ class _Writer:
             loops.scan(node, output)
         except NotHere as missing:
             raise unsupported(f"{node.op} needs {missing}") from None
-        self._add_loops(loops, node.op, [output], [node])
+        self._add_loops(loops, node.op, [output])
 
-    def _add_loops(self, loops: Loops, word: str, outputs: list[str], group: Sequence[Node]) -> None:
+    def _add_loops(self, loops: Loops, word: str, outputs: list[str]) -> None:
         self.functions |= loops.functions
         results = loops.space.results
         lines = [*loops.head(), *loops.scope.lines]
         if isinstance(loops, Tile):
-            extra, blocks = {"count": str(results)}, {"COLUMNS": str(loops.columns)}
-            grid = f"(triton.cdiv({results}, {loops.columns}),)"
+            extra, blocks = {"count": str(results)}, {loops.size: str(loops.results)}
+            grid = f"(triton.cdiv({results}, {loops.results}),)"
         elif loops.rows:
             extra, blocks = {"cols": str(loops.space.length)}, {"BLOCK": "BLOCK"}
             grid = f"({results},)"
@@ -222,7 +187,7 @@ class _Writer:
         self._add(word, loops.scope, lines, outputs, extra, grid, blocks)
 
     def _tiles(self, node: Node) -> None:
-        last, output = self._last(node)
+        last, output = self.grouping.last(node)
         tiles = Tiles(self.graph, node, self.stored)
         try:
             output = output or self._room(last)
@@ -243,16 +208,20 @@ class _Writer:
         word = "matmul" if node.op in PRODUCTS else node.op
         self._add(word, tiles.scope, [*tiles.head, *tiles.loop, *lines], [output], extra, grid, blocks)
 
-    def _convolve(self, node: Node) -> None:
-        """A convolution of float32 by copies of its operands, with the result that follows it."""
+    def _convolve(self, group: list[Node]) -> None:
+        """A convolution of float32 by copies of its operands, with what follows it: reductions over its channels, else
+        the result or the end of a chain."""
+        node, reductions = group[0], group[1:]
         convolution = Convolution(self.graph, node, self.stored, self.tf32)
         image, filters = (
             self._workspace(shape, "float32") for shape in (convolution.shape_of_image, convolution.shape_of_filters)
         )
         self.functions |= convolution.functions
-        self._launch("image", convolution.image(image), image)
-        self._launch("filters", convolution.filters(filters), filters)
-        last, output = self._last(node)
+        self._launch("image", convolution.image(image), [image])
+        self._launch("filters", convolution.filters(filters), [filters])
+        if reductions and self._channels(group, convolution, image, filters):
+            return
+        last, output = self.grouping.last(node)
         output = output or self._room(last)
         try:
             kernel = convolution.products(image, filters).kernel(last, output)
@@ -260,38 +229,35 @@ class _Writer:
             last, output = node, self._room(node)
             kernel = convolution.products(image, filters).kernel(node, output)
         self._keep(last, output)
-        self._launch("convolution", kernel, output)
+        self._launch("convolution", kernel, [output])
+        if reductions:
+            self._write(reductions)
 
-    def _launch(self, word: str, kernel: Kernel, output: str) -> None:
+    def _channels(self, group: list[Node], convolution: Convolution, image: str, filters: str) -> bool:
+        """A convolution, reductions over its channels and what follows these in one kernel. False where a value is
+        needed at another place than its tile holds it at."""
+        follower = self.grouping.follower(group)
+        if follower is None and (last := self.grouping.end(group)):
+            follower = (last, "")
+        before = len(self.launches)
+        for following in (follower, None) if follower else (None,):
+            products = convolution.products(image, filters, whole=True)
+            channels = Channels(self.graph, products, self.stored)
+            outputs = self._reduce(channels, group, following)
+            if outputs:
+                self.functions |= channels.functions
+                self._launch("convolution", products.launch(channels.scope.lines), outputs)
+                return True
+            del self.launches[before:]  # memory for what could not be stored
+        return False
+
+    def _launch(self, word: str, kernel: Kernel, outputs: Sequence[str]) -> None:
         self._add(
-            word, kernel.scope, kernel.lines, [output], kernel.numbers, kernel.grid, kernel.blocks, kernel.descriptors
+            word, kernel.scope, kernel.lines, outputs, kernel.numbers, kernel.grid, kernel.blocks, kernel.descriptors
         )
 
-    def _pack(self, node: Node) -> None:
-        """A copy in which the depth of an operand is contiguous, filled up with zeros."""
-        source = self.graph[node.args[0]]
-        kept, full = node.shape[-2:]
-        deep = source.shape[-2 if node.args[1] else -1]
-        batches = math.prod(node.shape[:-2])
-        across, down = symbol("offs_x[None, :]", kept), symbol("offs_d[:, None]", deep)
-        batch = split(symbol("batch", batches), node.shape[:-2])
-        scope = Scope(self.graph, self.stored, {}, f"(offs_d[:, None] < {deep}) & (offs_x[None, :] < {kept})", raw=True)
-        value = scope.value(source.name, (*batch, *((down, across) if node.args[1] else (across, down))))
-        output = self._buffer(node)
-        place = join((*batch, across, symbol("offs_d[:, None]", full)), node.shape).text({})
-        mask = f"(offs_d[:, None] < {full}) & (offs_x[None, :] < {kept})"
-        lines = [
-            "offs_x = tl.program_id(0) * BLOCK_X + tl.arange(0, BLOCK_X)",
-            "offs_d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)",
-            *(["batch = tl.program_id(2).to(tl.int64)"] if batches > 1 else []),
-            *scope.lines,
-            f"tl.store({output}_ptr + {place}, {value}, mask={mask})",
-        ]
-        grid = f"(triton.cdiv({kept}, BLOCK_X), triton.cdiv({full}, BLOCK_D), {batches})"
-        self._add(PACK, scope, lines, [output], {}, grid, {"BLOCK_X": "BLOCK_X", "BLOCK_D": "BLOCK_D"})
-
     def _window(self, node: Node) -> None:
-        last, output = self._last(node)
+        last, output = self.grouping.last(node)
         if last.elements != node.elements:
             last, output = node, ""
         try:

@@ -7,12 +7,13 @@ the copy moves each element once, and the product reads it many times.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from autocomp.targets.triton.start.traced.graph import VIEWS, Graph, Node, Ref
-from autocomp.targets.triton.start.traced.index import join, symbol
-from autocomp.targets.triton.start.traced.values import moved
+from autocomp.targets.triton.start.traced.index import join, split, symbol
+from autocomp.targets.triton.start.traced.kernels import Kernel
+from autocomp.targets.triton.start.traced.values import Scope, moved
 
 PACK = "pack"  # an operand as [rows or columns, depth], the depth filled up with zeros
 LEAST_WORK = 1 << 30  # multiplications of a product from which copies of its operands pay
@@ -118,3 +119,26 @@ def _packed(nodes: dict[str, Node], graph: Graph, ref: Ref, full: int, right: bo
     view = f"{name}_view"
     nodes[view] = Node(view, "permute", (Ref(name), tuple(order)), {}, (*outer, full, kept), source.dtype)
     return Ref(view)
+
+
+def packing(graph: Graph, node: Node, stored: Mapping[str, str], output: str) -> Kernel:
+    """A copy in which the depth of an operand is contiguous, filled up with zeros."""
+    source = graph[node.args[0]]
+    kept, full = node.shape[-2:]
+    deep = source.shape[-2 if node.args[1] else -1]
+    batches = math.prod(node.shape[:-2])
+    across, down = symbol("offs_x[None, :]", kept), symbol("offs_d[:, None]", deep)
+    batch = split(symbol("batch", batches), node.shape[:-2])
+    scope = Scope(graph, stored, {}, f"(offs_d[:, None] < {deep}) & (offs_x[None, :] < {kept})", raw=True)
+    value = scope.value(source.name, (*batch, *((down, across) if node.args[1] else (across, down))))
+    place = join((*batch, across, symbol("offs_d[:, None]", full)), node.shape).text({})
+    mask = f"(offs_d[:, None] < {full}) & (offs_x[None, :] < {kept})"
+    lines = [
+        "offs_x = tl.program_id(0) * BLOCK_X + tl.arange(0, BLOCK_X)",
+        "offs_d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)",
+        *(["batch = tl.program_id(2).to(tl.int64)"] if batches > 1 else []),
+        *scope.lines,
+        f"tl.store({output}_ptr + {place}, {value}, mask={mask})",
+    ]
+    grid = f"(triton.cdiv({kept}, BLOCK_X), triton.cdiv({full}, BLOCK_D), {batches})"
+    return Kernel(scope, lines, grid, {"BLOCK_X": "BLOCK_X", "BLOCK_D": "BLOCK_D"})

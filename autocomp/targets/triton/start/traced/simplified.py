@@ -18,7 +18,7 @@ def simplified(graph: Graph) -> Graph:
         changed = node
         for rule in RULES:
             changed = rule(graph, changed)
-        nodes[node.name] = changed
+        nodes |= {one.name: one for one in _exclusive(graph, changed)}
     return Graph(nodes, graph.outputs)
 
 
@@ -47,6 +47,22 @@ def _spread(graph: Graph, node: Node) -> Node:
     if space != space_of(graph, total) or mean.args[1] != space.length:
         return node
     return replace(node, op=SPREAD, args=(centred.args[0], *node.args[1:]))
+
+
+def _exclusive(graph: Graph, node: Node) -> tuple[Node, ...]:
+    """Zeros in front of running sums are the running sums of elements with zeros in front."""
+    if node.op != "cat":
+        return (node,)
+    *first, last = (graph[part] for part in node.args[0])
+    axis = int(node.option("dim", 1, 0)) % len(node.shape)
+    if last.op != "cumsum" or int(last.args[1]) % len(node.shape) != axis or not all(map(_is_zero, first)):
+        return (node,)
+    moved = replace(node, name=f"{node.name}_moved", args=((*node.args[0][:-1], last.args[0]), *node.args[1:]))
+    return (moved, replace(last, name=node.name, args=(Ref(moved.name), axis), shape=node.shape))
+
+
+def _is_zero(node: Node) -> bool:
+    return node.op in ("zeros", "zeros_like") or (node.op in ("full", "full_like") and node.args[1] == 0)
 
 
 def _soft(graph: Graph, node: Node) -> Node:
