@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 REGISTERS, WARPS, BLOCKS = 65_536, 64, 32  # of a multiprocessor
+LARGEST_BLOCK = 65_536  # elements that one program holds in registers without spilling all of them
 REGISTER_UNIT = 8  # registers of a thread are handed out in such multiples
 RESERVED = 1024  # bytes of shared memory that the system takes of each block
 FEWEST_RECORDS = 16  # a warp's buffer of records must hold, to be of use

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from autocomp.targets.triton.language import Module
+from autocomp.targets.triton.residency import LARGEST_BLOCK
 from autocomp.targets.triton.rewrites import Setting
-from autocomp.targets.triton.rewrites.rows.reductions import LARGEST_BLOCK
 from autocomp.targets.triton.rewrites.syntax.ranks import rank, ranks_of
 from autocomp.targets.triton.rewrites.syntax.tree import (
     bound_arguments,

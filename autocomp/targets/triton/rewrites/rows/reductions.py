@@ -34,7 +34,6 @@ from autocomp.targets.triton.rewrites.syntax.tree import (
     text_of,
 )
 
-LARGEST_BLOCK = 65_536  # elements that one program holds in registers without spilling all of them
 LOWEST = "-3.0e+38"  # in place of -inf where a difference of two running maxima is taken
 
 

@@ -17,7 +17,7 @@ def over_channels(node: Node) -> Space:
 
 
 class Channels(Tile):
-    """The tile of a convolution's results. What is made of all channels has one row; it is loaded and stored for the
+    """The tile of a convolution's results. A value for each cell is one row of it, loaded and stored for the
     cells that lie inside of the image."""
 
     def __init__(self, graph: Graph, products: Products, stored: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Which nodes of a graph go into one kernel, given what is stored already."""
+"""Nodes of a graph that go into one kernel, given those that are stored already."""
 
 from __future__ import annotations
 

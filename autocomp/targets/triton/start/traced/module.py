@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from autocomp.targets.triton.residency import LARGEST_BLOCK
 from autocomp.targets.triton.start.text import module
 from autocomp.targets.triton.start.traced.channels import Channels, over_channels
 from autocomp.targets.triton.start.traced.contraction import (
@@ -103,7 +104,7 @@ class _Writer:
     def _write(self, group: list[Node]) -> None:
         first = group[0]
         if first.op in REDUCTIONS:
-            if not self._reductions(group, self.grouping.follower(group)) and not self._reductions(group, None):
+            if not self._reductions(group, self._row_follower(group)) and not self._reductions(group, None):
                 for node in group:
                     if not self._reductions([node], None):
                         raise unsupported(f"{node.op} of what lies in other places")
@@ -122,6 +123,13 @@ class _Writer:
             self._window(first)
         else:
             raise unsupported(f"PyTorch's operator {first.op}")
+
+    def _row_follower(self, group: Sequence[Node]) -> tuple[Node, str] | None:
+        """The result that the kernel of reductions writes. A pass over a long row finds nothing of the one before it in
+        registers: then a kernel of its own has more programs to share the work."""
+        space, found = space_of(self.graph, group[0]), self.grouping.follower(group)
+        long = space.rows and space.length > LARGEST_BLOCK and len(self.grouping.waves(group)) == 1
+        return None if found and long and found[0].elements > space.results else found
 
     # --- kernels -------------------------------------------------------------------------------------------------
 
