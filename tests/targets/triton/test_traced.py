@@ -18,6 +18,7 @@ from autocomp.targets.triton.start.traced import traced_kernel
 from autocomp.targets.triton.start.traced.index import join, split, symbol
 from autocomp.targets.triton.transformations import applied
 
+H200 = Setting({"x.0": 4096}, 4, 132, 232_448, (9, 0))
 SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=4)
 
 
@@ -186,6 +187,30 @@ def test_a_depth_that_is_not_aligned_is_filled_up() -> None:
     assert "4096, 4096, 2976" in text
 
 
+def softmax_of_channels(filters: int) -> dict[str, Any]:
+    shape = [4, filters, 64, 64]
+    nodes = [node("x", "input", [4, 32, 64, 64]), node("w", "input", [filters, 32, 3, 3])]
+    how = [None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1]
+    nodes.append(node("conv_", "convolution", shape, ref("x"), ref("w"), *how))
+    nodes += [
+        node("largest_", "amax", [4, 1, 64, 64], ref("conv_"), [1], True),
+        node("sub_", "sub", shape, ref("conv_"), ref("largest_")),
+        node("exp_", "exp", shape, ref("sub_")),
+        node("sum_", "sum", [4, 1, 64, 64], ref("exp_"), [1], True),
+        node("div_", "div", shape, ref("exp_"), ref("sum_")),
+    ]
+    return {"nodes": nodes, "outputs": ["div_"]}
+
+
+def test_channels_are_reduced_in_the_convolution_where_a_tile_has_all_of_them() -> None:
+    module = parse(traced_kernel(softmax_of_channels(filters=128), ["y"], wide=True))
+    assert list(module.kernels) == ["image_kernel", "filters_kernel", "convolution_kernel"]
+    tiles = applied(module, "sequence", {"steps": [list(step) for step in routes(module, H200)[0].steps]})
+    assert "acc = tl.zeros((BLOCK_M, 128)" in tiles.text  # tiles of other sizes keep all columns
+    several = parse(traced_kernel(softmax_of_channels(filters=512), ["y"], wide=True))
+    assert len(several.kernels) == 4
+
+
 def averages(stride: int) -> dict[str, Any]:
     wide = (1000 - 9) // stride + 1
     nodes = [node("x", "input", [4, 8, 64, 1000]), node("pool_", "avg_pool2d", [4, 8, 64, wide], ref("x"), [1, 9])]
@@ -209,7 +234,7 @@ def test_a_long_sum_for_a_few_tiles_is_split() -> None:
 )
 def test_kernels_get_the_sizes_that_suit_their_rows(document: dict[str, Any], sizes: set[str]) -> None:
     module = parse(traced_kernel(document, ["y"]))
-    first = routes(module, Setting({"x.0": 4096}, 4, 132, 232_448, (9, 0)))[0]
+    first = routes(module, H200)[0]
     text = applied(module, "sequence", {"steps": [list(step) for step in first.steps]}).text
     assert all(size in text for size in sizes)
 
