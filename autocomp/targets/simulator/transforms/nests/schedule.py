@@ -41,7 +41,7 @@ from autocomp.targets.simulator.transforms.scheduling.schedule import Grid, Sche
 from autocomp.targets.simulator.transforms.straight.write_out import is_short
 
 _MOST = 12  # proposals
-_TIMED = 12  # schedules that are lowered and timed, half of them by their estimates, …
+_TIMED = 12  # schedules of a kind that are lowered and timed, half of them by their estimates, …
 _TRIED = 32  # … of so many: some do not fit, and some give the kernel of another
 _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _ENERGY = 10.0  # what a cycle of loads or products counts besides its time, where energy does
@@ -118,8 +118,8 @@ class ChooseSchedule(Transformation):
         if given.given:
             kinds = [(_near(given, models[0]), _TIMED)]
         else:
-            usual, *others = (list(islice(_in_turn(kind), _MOST)) for kind in zip(*map(_all, models), strict=True))
-            kinds = [(usual, _TIMED), *((items, _TIMED // 2) for items in others if items)]
+            of_all = zip(*map(_all, models), strict=True)
+            kinds = [(list(islice(_in_turn(kind), _MOST)), _TIMED) for kind in of_all]
         timed: list[Ranked] = []
         rest: list[Ranked] = []
         seen: set[str] = set()  # schedules of which each gives the same kernel count once
