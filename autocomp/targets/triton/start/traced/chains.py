@@ -13,7 +13,7 @@ def end_of_chain(
     graph: Graph, needed: Sequence[Node], first: Node, stored: Collection[str], held: Collection[str] = ()
 ) -> Node:
     """The last node that everything that uses `first` goes through, made of it and of what is stored or `held` alone:
-    stored in its place, it is computed once. Without such a node, `first` itself. Some of what is held is made of it."""
+    stored in its place, it is computed once. Without such a node, `first` itself. Held ones may be made of it."""
     if first.name in graph.outputs:
         return first
     users: dict[str, set[str]] = {}
