@@ -63,14 +63,15 @@ def _around_carets(lines: Sequence[str], width: int) -> Iterator[str]:
             yield line
             continue
         margin = len(line) - len(line.lstrip())
-        room = max(2, width - margin)
+        kept = min(margin, width // 2)
+        room = max(2, width - kept)
         body, first = line.strip(), len(carets) - len(carets.lstrip()) - margin
         start = max(0, min(first - room // 2, len(body) - room))
         shown = body[start : start + room]
         shown = ("…" if start else shown[:1]) + shown[1:]
         shown = shown[:-1] + ("…" if start + room < len(body) else shown[-1:])
-        yield " " * margin + shown
-        yield (" " * (margin + first - start) + carets.strip())[:width]
+        yield " " * kept + shown
+        yield (" " * max(0, kept + first - start) + carets.strip())[:width]
         at += 1
 
 

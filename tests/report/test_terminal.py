@@ -6,7 +6,7 @@ import io
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.panel import Panel
 from rich.table import Table
@@ -86,6 +86,8 @@ def test_carets_stay_below_what_they_point_at_however_narrow_the_text_is() -> No
 
 
 @given(st.text(alphabet="ab ", min_size=1, max_size=60), st.integers(0, 59), st.integers(1, 30), st.integers(8, 80))
+@example("   a", 0, 1, 8)
+@example("   a", 4, 1, 8)
 def test_any_place_of_any_line_is_pointed_at(text: str, place: int, length: int, width: int) -> None:
     line, place = f"    {text}.", min(place, len(text))
     first, second = wrapped(f"{line}\n{' ' * (4 + place)}{'^' * length}", width)
