@@ -60,3 +60,28 @@ def test_commands_that_wait_for_each_other_as_one_tile_overwrites_another() -> N
 )
 def test_nothing_is_said_where_accesses_explain_nothing(kernel: str) -> None:
     assert cause_of(kernel) == ""
+
+
+TILE = parse("operation: gemm\naccelerator: gemmini\nscale: 0.01\ndims: {I: 16, J: 16, K: 16}\n", Path("tile.yaml"))
+TILE_TARGET = load_target(TILE.target, {}, ())
+RIGHT = """void solution(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {
+  config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, false, false);
+  config_ld(16, 1.0f, 16, 0); config_ld(16, 1.0f, 16, 1); gemmini_extended_config_st(16, NO_ACTIVATION, 0.01f);
+  mvin(A, 0, 16, 16); mvin2(B, 16, 16, 16);
+  preload(16, 0x80000000, 16, 16, 16, 16); compute_preloaded(0, 0xffffffff, 16, 16, 16, 16);
+  mvout(C, 0x80000000, 16, 16); fence(); }"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "cause"),
+    [
+        ("mvin(A, 0, 16, 16); mvin2(B, 16", "mvin(A, 16, 16, 16); mvin2(B, 0", "as if A and B were swapped"),
+        ("1, false, false)", "1, true, false)", "as if A were stored transposed"),
+        ("NO_ACTIVATION, 0.01f", "NO_ACTIVATION, 1.0f", "the result is right if results were scaled by 1"),
+        ("NO_ACTIVATION, 0.01f", "RELU, 0.01f", "the result is right if results had a ReLU"),
+    ],
+)
+def test_results_that_are_right_for_another_problem(right: str, wrong: str, cause: str) -> None:
+    assert right in RIGHT
+    kernel = RIGHT.replace(right, wrong)
+    assert cause in TILE_TARGET.cause(kernel, TILE, TILE_TARGET.evaluator(TILE).evaluate(kernel))

@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from autocomp.errors import CandidateFailure, KernelError
+from autocomp.simulator import SimulationOptions
 from autocomp.targets.evaluation import PHASES, Evaluation
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
 from autocomp.targets.simulator.isa.model import Accelerator
+from autocomp.targets.simulator.likeness import alike
 from autocomp.targets.simulator.profile import record
 from autocomp.targets.simulator.profile.overwritten import overwritten
+from autocomp.targets.simulator.profile.recording import EXAMPLE
 from autocomp.targets.simulator.profile.unread import unread
+from autocomp.workload.inputs import make_inputs
 from autocomp.workload.model import Workload
 
 VALUES = ("smoke", "adversarial", "determinism")  # stages whose messages tell of values alone
@@ -37,8 +42,21 @@ def _reasons(kernel: str, workload: Workload, accelerator: Accelerator, message:
     verdict = SimulatorEvaluator(accelerator, workload).evaluate(kernel, PHASES, stages=(EXPLAINS,)).failure
     if verdict is not None and _statement(verdict.message) != _statement(message):
         yield verdict.message
+    other = _like(kernel, workload, accelerator)
+    if other:
+        yield other
     if recording is not None:
         yield from (missing.words for missing in unread(recording))
+
+
+def _like(kernel: str, workload: Workload, accelerator: Accelerator) -> str:
+    """The other problem that a kernel solves, on inputs that are the same each time."""
+    arrays = make_inputs(workload, EXAMPLE)
+    with suppress(KernelError):
+        limits = SimulationOptions(timing=False, max_steps=MAX_STEPS)
+        run = SimulatorEvaluator(accelerator, workload).compile(kernel).run(arrays, limits)
+        return "" if run.error is not None else alike(workload, arrays, run.outputs)
+    return ""
 
 
 def _statement(message: str) -> str:
