@@ -28,8 +28,8 @@ _STEPS: tuple[Transformation, ...] = (
     KeepResults(),
     DropUnused(),
     DropFence(),
-    OrderCommands(),
 )
+_ORDER = OrderCommands()  # the last step, whose proposals take the place of each other
 _LOOKED_AT = 6  # proposals of a step
 
 
@@ -71,8 +71,8 @@ class CommandByCommand(Transformation):
         return [Proposal({}, f"{', '.join(steps)}, one after another", before - after, after)]
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """Takes no parameters. Of each step the best proposal that does not make the kernel slower is carried out on
-        what the step before it gives, and further ones as long as they make it faster."""
+        """Takes no parameters. The first proposal of each step that does not make the kernel slower is carried out on
+        what the step before it gives, and further ones as long as they make it faster. Of orders the best is."""
         changed, steps = _worked_on(facts)
         if not steps:
             raise NotApplicable("no step on the commands one by one leaves this kernel as fast as it is")
@@ -85,7 +85,7 @@ def _worked_on(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
 
     def found() -> tuple[Facts, tuple[str, ...]]:
         changed, names = facts, []
-        for step in _STEPS:
+        for step in (*_STEPS, _ORDER):
             before, changed = changed, _carried_out(step, changed)
             names += [] if changed is before else [step.name]
         return changed, tuple(names)
@@ -94,14 +94,17 @@ def _worked_on(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
 
 
 def _carried_out(step: Transformation, facts: Facts) -> Facts:
-    best, least = facts, value(facts)
+    before = best = value(facts)
+    found = facts
     for proposal in candidates_of(step, facts)[:_LOOKED_AT]:
         try:
             changed = applied(step, facts, proposal.parameters)
         except NotApplicable:
             continue
         after = value(changed)
-        if after is not None and least is not None and (after < least or (best is facts and after == least)):
-            best, least = changed, after
-    before = value(facts)
-    return _carried_out(step, best) if least is not None and before is not None and least < before else best
+        if after is None or best is None or after > best or (found is not facts and after == best):
+            continue
+        found, best = changed, after
+        if step is not _ORDER:
+            break
+    return _carried_out(step, found) if best is not None and before is not None and best < before else found
