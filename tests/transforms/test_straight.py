@@ -355,6 +355,16 @@ def test_a_fence_stays_that_orders_what_came_some_time_before(body: str) -> None
     assert lines(facts, "drop_fence") == lines(facts)
 
 
+def test_a_fence_keeps_no_load_of_what_is_only_read_behind_it() -> None:
+    loads = "mvin2(x[0], 4, 1, 4); mvin(A[0], 0, 4, 4);"
+    facts = facts_of(
+        f"config_st(4); mvout(x[0], 8, 1, 4); fence(); {loads} {PRODUCT} mvout(y[0], 0x80000000, 1, 4); fence();"
+    )
+    ordered = lines(facts, "order_commands")
+    place = {part: next(n for n, line in enumerate(ordered) if part in line) for part in ("A[0]", "fence", "mvin2")}
+    assert place["A[0]"] < place["fence"] < place["mvin2"]
+
+
 @pytest.mark.parametrize("name", ["negate_on_store", "add_in_place", "drop_unused", "drop_fence"])
 def test_nothing_is_proposed_for_a_kernel_that_cannot_be_followed(name: str) -> None:
     facts = facts_of("fence(); x[0][0] = -x[0][0]; y[(int)A[0][0]][0] = 1.0f; fence();")

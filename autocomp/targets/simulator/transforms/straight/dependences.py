@@ -12,13 +12,15 @@ from autocomp.targets.simulator.transforms.straight.program import Program
 @remembered
 def dependences(program: Program) -> tuple[frozenset[int], ...]:
     """The numbers of the steps before each one that have to stay before it: those that touch the same elements, unless
-    both only read or both add to them. Fences order DRAM, the host and one another."""
+    both only read or both add to them. Fences order the host, one another, and DRAM but for tensors that no step
+    writes."""
+    written = {access.memory for step in program.steps for access in step.writes if not access.local}
     earlier: dict[tuple[str, int], list[tuple[int, Access, int, int]]] = defaultdict(list)  # by memory and row
     fences: set[int] = set()
-    outside: set[int] = set()  # fences, the host, and what touches DRAM
+    outside: set[int] = set()  # fences, the host, and what touches DRAM that is written
     result: list[frozenset[int]] = []
     for number, step in enumerate(program.steps):
-        is_outside = step.kind in ("fence", "host") or any(not access.local for access in step.accesses)
+        is_outside = step.kind in ("fence", "host") or any(a.memory in written for a in step.accesses)
         before = set(outside if step.kind == "fence" else fences if is_outside else ())
         cells = [(access, *span) for access in step.accesses for span in access.spans]
         for access, row, first, end in cells:
