@@ -357,6 +357,9 @@ def main() -> None:
         named = ()
     if given.ragged or given.drawn:
         chosen = tuple(drawn(given.drawn, given.first)) or shapes(overrides)
+        missing = sorted({*given.workloads} - {one.name for one in chosen})
+        if missing:
+            parser.error(f"no such shape: {', '.join(missing)}; there are {', '.join(one.name for one in chosen)}")
         named = tuple(one for one in chosen if not given.workloads or one.name in given.workloads)
     named = gemms(given.gemms, overrides) or named
     for problem in named:
