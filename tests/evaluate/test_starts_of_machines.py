@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,16 @@ def test_an_idiom_s_own_variables_are_not_those_that_fill_its_holes() -> None:
     text = fill(accelerator, "gemm_tile", {**dict.fromkeys(idiom.parameters, "1"), "A": "&A[r][0]"})
     assert "int r_of_tile = 0" in text
     parse_kernel(f"void called() {{ {text} }}")
+
+
+def test_a_hole_that_is_not_known_in_an_idiom_matters_where_its_text_uses_it() -> None:
+    accelerator = accelerator_of(load_target("simulator:neuroncore", {}), "this test")
+    idiom = accelerator.idiom("gemm_tile")
+    assert idiom is not None
+    others = dict.fromkeys(idiom.parameters, "1")
+    unused = replace(idiom, parameters=(*idiom.parameters, "size_h"))
+    assert fill(replace(accelerator, idioms=(unused,)), "gemm_tile", others) == fill(accelerator, "gemm_tile", others)
+    used = replace(unused, text=f"{idiom.text} $size_h;")
+    with pytest.raises(ConfigError, match="has a hole 'size_h' that nothing fills") as caught:
+        fill(replace(accelerator, idioms=(used,)), "gemm_tile", others)
+    assert caught.value.hint.startswith("it is rows of an image, and not known there; known are A, B,")

@@ -170,7 +170,8 @@ class Tiles:
         inner = product_sizes(taken, cols, depth, self.holes)
         if shape.cols.padded and size[0] > 1:
             inner["c_tile"] = f"{tile} + {times('first_pixel', self.step)}"
-        begin = [fill(self.accelerator, "gemm_begin", holes)]
+        alike = {} if declared else {"depth": depth}  # of all tiles
+        begin = [fill(self.accelerator, "gemm_begin", alike | holes)]
         if self.first.product:
             least = str(size[2] if isinstance(shape.depth, str) else min(size[2], shape.depth))
             zeros = product_sizes(rows, cols, least, self.holes) | {"B": self.holes["first_B"], **self.first.product}

@@ -87,6 +87,7 @@ HOLES: Mapping[str, str] = {
 }
 TILES = ("a_tile", "b_tile", "c_tile")  # holes for where they lie
 _DECLARED = re.compile(r"\b[A-Za-z_]\w*\s+([A-Za-z_]\w*)\s*=(?!=)")  # a variable and its first value
+_USED = re.compile(r"\$([A-Za-z_]\w*)")  # a hole in an idiom's text
 SHARE = 4  # tiles of rows that a local memory holds at least
 REQUIRED = ("gemm_configure", "gemm_tile", "gemm_store")
 TILED = (*REQUIRED, "gemm_begin", "gemm_finish")  # the idioms that starting kernels are made of
@@ -341,15 +342,19 @@ def fill(accelerator: Accelerator, name: str, holes: Mapping[str, str]) -> str:
     idiom = accelerator.idiom(name)
     if idiom is None:
         return ""
+    used = set(_USED.findall(idiom.text))
     for parameter in idiom.parameters:
-        if parameter not in holes:
-            near = closest(parameter, list(HOLES))
-            raise ConfigError(
-                f"{accelerator.path or accelerator.name}: idiom {name!r} has a hole {parameter!r} that nothing fills",
-                hint=(f"did you mean {near!r}? " if near else "") + f"known: {', '.join(HOLES)}",
-            )
+        if parameter in holes or (parameter in HOLES and parameter not in used):
+            continue
+        near = closest(parameter, list(HOLES))
+        raise ConfigError(
+            f"{accelerator.path or accelerator.name}: idiom {name!r} has a hole {parameter!r} that nothing fills",
+            hint=f"it is {HOLES[parameter]}, and not known there; known are {', '.join(h for h in HOLES if h in holes)}"
+            if parameter in HOLES
+            else (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(HOLES)}",
+        )
 
-    taken = {word for hole in idiom.parameters for word in re.findall(r"[A-Za-z_]\w*", holes[hole])}
+    taken = {word for hole in idiom.parameters for word in re.findall(r"[A-Za-z_]\w*", holes.get(hole, ""))}
     own = set(_DECLARED.findall(idiom.text)) & taken
 
     def value(match: re.Match[str]) -> str:
@@ -361,7 +366,7 @@ def fill(accelerator: Accelerator, name: str, holes: Mapping[str, str]) -> str:
     text = idiom.text
     for name in sorted(own):
         text = re.sub(rf"(?<![$\w]){name}\b", f"{name}_of_tile", text)
-    return re.sub(r"\$([A-Za-z_]\w*)", value, text)
+    return _USED.sub(value, text)
 
 
 def instructions_called(accelerator: Accelerator, name: str, kind: str) -> Iterator[Instruction]:
