@@ -145,7 +145,7 @@ class _Writer:
         return bool(outputs)
 
     def _reduce(self, loops: Loops, group: Sequence[Node], follower: tuple[Node, str] | None) -> list[str]:
-        """Lines that make the nodes of a group and what follows them, and the memory that they fill. None where a value
+        """Lines that make the nodes of a group and what follows them, and the memory that they fill: none where a value
         is needed at another place than the kernel holds it at."""
         inside = {node.name for node in group}
         outputs = []
@@ -163,7 +163,7 @@ class _Writer:
                     outputs.append(self._buffer(node))
                     loops.store(node, outputs[-1])
         except NotHere:
-            for node in group:
+            for node in (*group, *([follower[0]] if follower else ())):
                 self.stored.pop(node.name, None)
             return []
         self.written.update(outputs)
