@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from autocomp.simulator import SimulationOptions, run_program
-from hypothesis import Phase, assume, given, settings
+from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from autocomp.errors import KernelError
@@ -178,15 +178,17 @@ def tiled_conv_auto(chosen: dict[str, Any], workload: Workload, kind: str = "WS"
     )
 
 
+SMALL = {"dims": dict.fromkeys("NHWCKR", 2), "stride": 1, "padding": 1, "dilation": 1, "pool": None, **PLAIN}
+NARROW = SMALL | {"dims": {"N": 1, "H": 1, "W": 1, "C": 8, "K": 2, "R": 3}}
+
+
 @settings(max_examples=12, deadline=None)
 @given(chosen=convolutions.filter(has_results))
+@example(NARROW)  # two pixels would fit in a row; then computes do not wait for the last one
 def test_tiled_conv_auto_on_any_shape(chosen: dict[str, Any]) -> None:
     workload = conv(chosen)
     evaluation = SimulatorEvaluator(MACHINE, workload).evaluate(tiled_conv_auto(chosen, workload))
     assert evaluation.correct, evaluation.failure
-
-
-SMALL = {"dims": dict.fromkeys("NHWCKR", 2), "stride": 1, "padding": 1, "dilation": 1, "pool": None, **PLAIN}
 
 
 @pytest.mark.parametrize(
