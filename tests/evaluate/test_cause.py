@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from autocomp.targets.registry import load_target
+from autocomp.targets.simulator.profile import recording
 from autocomp.workload import load, parse
 
 WORKLOAD = load("gemm_100x70x30")
@@ -35,6 +36,12 @@ def test_elements_that_no_move_reads() -> None:
 
 def test_an_address_outside_a_tensor_is_told_once() -> None:
     assert cause_of(KERNEL.replace("config_ld(30", "config_ld(32")) == ""
+
+
+def test_a_kernel_that_does_not_end_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = JUDGE.evaluate(KERNEL.replace("&A[i][k]", "&A[i][0]"))
+    monkeypatch.setattr(recording, "MAX_STEPS", 1000)
+    assert TARGET.cause(f"{KERNEL[: KERNEL.index('{')]}{{ while (1) fence(); }}", WORKLOAD, wrong) == ""
 
 
 def test_commands_that_wait_for_each_other_as_one_tile_overwrites_another() -> None:

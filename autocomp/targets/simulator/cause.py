@@ -15,7 +15,7 @@ from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.likeness import alike
 from autocomp.targets.simulator.profile import record
 from autocomp.targets.simulator.profile.overwritten import overwritten
-from autocomp.targets.simulator.profile.recording import EXAMPLE
+from autocomp.targets.simulator.profile.recording import EXAMPLE, Unfinished
 from autocomp.targets.simulator.profile.unread import unread
 from autocomp.workload.inputs import make_inputs
 from autocomp.workload.model import Workload
@@ -34,10 +34,14 @@ def cause(kernel: str, workload: Workload, accelerator: Accelerator, evaluation:
 
 
 def _reasons(kernel: str, workload: Workload, accelerator: Accelerator, message: str) -> Iterator[str]:
-    """First what was lost, which is most particular, and last what is missing, which may follow from the others."""
+    """First what was lost, which is most particular, and last what is missing, which may follow from the others. A
+    kernel that stops before its end has no values to explain, and the judge has told where it stops."""
     recording = None
     with suppress(CandidateFailure, KernelError):
-        recording = record(kernel, workload, accelerator, stuck=True)
+        try:
+            recording = record(kernel, workload, accelerator, stuck=True)
+        except Unfinished:
+            return
         yield from (loss.words for loss in overwritten(recording)[:SHOWN])
     verdict = SimulatorEvaluator(accelerator, workload).evaluate(kernel, PHASES, stages=(EXPLAINS,)).failure
     if verdict is not None and _statement(verdict.message) != _statement(message):

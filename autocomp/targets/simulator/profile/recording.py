@@ -26,6 +26,10 @@ EXAMPLE = InputSet("random", "random", 0)  # no judgement: the same profile each
 NO_SETTINGS: Mapping[str, int] = MappingProxyType({})
 
 
+class Unfinished(CandidateFailure):
+    """A kernel stops before its end."""
+
+
 @dataclass(frozen=True)
 class Recording:
     """`tensors` are the kernel's parameters in the program's order, by the workload's names. Of the commands in `trace`
@@ -68,7 +72,8 @@ def record(
     """Runs the kernel once on one random input, and times the first `most_commands` commands. With `stuck`, commands
     may wait for each other: all accesses are recorded, and times until then.
 
-    Raises KernelError if it does not parse or check, CandidateFailure if it stops before its end or moves nothing.
+    Raises KernelError if it does not parse or check, Unfinished if it stops before its end, CandidateFailure if it
+    moves nothing.
     """
     tables = isa.lower(accelerator)
     compiled = compile_kernel(text, workload, accelerator, tables, source_name)
@@ -78,7 +83,7 @@ def record(
     )
     run = compiled.run(make_inputs(workload, EXAMPLE), options)
     if run.error is not None and not (stuck and run.error.kind == "deadlock"):
-        raise CandidateFailure(f"{source_name}:{run.error.line}: {run.error.message}")
+        raise Unfinished(f"{source_name}:{run.error.line}: {run.error.message}")
     assert isinstance(run.trace, _core.Trace)
     result = run
     if not whole:
