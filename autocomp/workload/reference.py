@@ -79,44 +79,31 @@ def _operands(workload: Workload, arrays: Arrays) -> tuple[Array, Array]:
     return (a.T if options.get("transpose_a") else a), (b.T if options.get("transpose_b") else b)
 
 
-def _matrices(workload: Workload, arrays: Arrays) -> list[tuple[Array, Array, Array | None]]:
-    """The operands as matrices [I][K] and [K][J], with the biases: one product of a gemm, one for each group of a
-    convolution, whose results have their columns side by side."""
+def products(workload: Workload, arrays: Arrays) -> list[tuple[Array, Array, Array | None]]:
+    """The operands of a gemm or conv2d as matrices [I][K] and [K][J], with the biases. A gemm is one product, a
+    convolution one for each group. The results of groups have their columns side by side."""
     a, b = _operands(workload, arrays)
-    products = [(a, b)]
+    pairs = [(a, b)]
     if workload.operation == "conv2d":
-        products = windows(convolution(workload.dims, workload.options), a, b)
+        pairs = windows(convolution(workload.dims, workload.options), a, b)
     bias = arrays.get("bias")
     if bias is None:
-        return [(a, b, None) for a, b in products]
-    return [(a, b, part) for (a, b), part in zip(products, np.split(bias, len(products), axis=1), strict=True)]
+        return [(a, b, None) for a, b in pairs]
+    return [(a, b, part) for (a, b), part in zip(pairs, np.split(bias, len(pairs), axis=1), strict=True)]
 
 
-def _gemm(workload: Workload, arrays: Arrays) -> Array:
-    """C = saturate_i8(round(scale * activation(A·B + bias))): the sum wraps at 32 bits, the activation comes before
-    the scale, the product is rounded to binary32 and then to the nearest integer, ties to even. With a stated rounding
-    the sum is shifted instead."""
+def finished(workload: Workload, total: Array, bias: Array | None) -> Array:
+    """The results, before pooling, of a gemm's or conv2d's sums of products and their biases, of any shape.
+
+    Of int8 operands C = saturate_i8(round(scale * activation(total + bias))). The sum wraps at 32 bits, and the
+    activation comes before the scale. The product is rounded to binary32 and then to the nearest integer, ties to even.
+    With a stated rounding the sum is shifted instead. Of floats C = scale * activation(total + bias), rounded to binary32 and
+    then to the result's type."""
+    summed = total if bias is None else total + bias
     if data_type(workload.tensors[0].dtype).is_float:
-        return _real(workload, arrays).astype(array_type(workload.outputs[0].dtype))
-    return _requantised(workload, arrays, multiply(*_operands(workload, arrays)))
-
-
-def _conv2d(workload: Workload, arrays: Arrays) -> Array:
-    """As a gemm's, over every window of the image; then the maxima, if results are pooled."""
-    shape = convolution(workload.dims, workload.options)
-    if data_type(workload.tensors[0].dtype).is_float:
-        results = _real(workload, arrays).reshape(shape.results).astype(array_type(workload.outputs[0].dtype))
-    else:
-        results = _requantised(workload, arrays, sums(shape, *_operands(workload, arrays)))
-    return results if shape.rows.pooling is None else pool(results, shape.rows.pooling)
-
-
-def _requantised(workload: Workload, arrays: Arrays, total: npt.NDArray[np.int64]) -> Array:
-    """saturate_i8(round(scale * activation(total + bias))), see `_gemm`."""
+        return _scaled(workload, summed).astype(array_type(workload.outputs[0].dtype))
     options = workload.options
-    if options["bias"] != "none":
-        total = total + arrays["bias"].astype(np.int64)
-    wrapped: Array = total.astype(np.int32)
+    wrapped: Array = summed.astype(np.int32)
     if options["activation"] == "relu":
         wrapped = np.maximum(wrapped, 0)
     if options.get("result") == "int32":
@@ -132,27 +119,47 @@ def _requantised(workload: Workload, arrays: Arrays, total: npt.NDArray[np.int64
     return np.clip(scaled, -128, 127).astype(np.int8)
 
 
+def _gemm(workload: Workload, arrays: Arrays) -> Array:
+    """C = finished(A·B, bias)."""
+    if data_type(workload.tensors[0].dtype).is_float:
+        return _real(workload, arrays)
+    return finished(workload, multiply(*_operands(workload, arrays)), arrays.get("bias"))
+
+
+def _conv2d(workload: Workload, arrays: Arrays) -> Array:
+    """As a gemm's, over every window of the image; then the maxima, if results are pooled."""
+    shape = convolution(workload.dims, workload.options)
+    if data_type(workload.tensors[0].dtype).is_float:
+        results = _real(workload, arrays).reshape(shape.results)
+    else:
+        results = finished(workload, sums(shape, *_operands(workload, arrays)), arrays.get("bias"))
+    return results if shape.rows.pooling is None else pool(results, shape.rows.pooling)
+
+
+def _scaled(workload: Workload, total: Array) -> Array:
+    if workload.options["activation"] == "relu":
+        total = np.maximum(total, 0)
+    with np.errstate(over="ignore"):
+        scaled: Array = (total * np.float32(workload.options["scale"])).astype(np.float32)
+    return scaled
+
+
 def _real(workload: Workload, arrays: Arrays) -> Array:
-    """C = scale * activation(A·B + bias) [I][J], computed in binary64, rounded to binary32."""
-    results = []
-    for a, b, bias in _matrices(workload, arrays):
-        total: Array = a.astype(np.float64) @ b.astype(np.float64)
-        if bias is not None:
-            total = total + bias
-        if workload.options["activation"] == "relu":
-            total = np.maximum(total, 0)
-        with np.errstate(over="ignore"):
-            results.append((total * np.float32(workload.options["scale"])).astype(np.float32))
+    """The results [I][J] of floats, whose sums are computed in binary64."""
+    results = [
+        finished(workload, a.astype(np.float64) @ b.astype(np.float64), bias)
+        for a, b, bias in products(workload, arrays)
+    ]
     return np.concatenate(results, axis=1)
 
 
 def _real_bounds(workload: Workload, arrays: Arrays, expected: Array) -> Bounds:
     """The bounds of results that are not integers; of a window's maximum, the largest of the window's."""
-    products, pooled = _matrices(workload, arrays), workload.options.get("pool") is not None
-    results = _real(workload, arrays).astype(expected.dtype) if pooled else expected
-    parts = np.split(results.reshape(-1, results.shape[-1]), len(products), axis=1)
+    factors, pooled = products(workload, arrays), workload.options.get("pool") is not None
+    results = _real(workload, arrays) if pooled else expected
+    parts = np.split(results.reshape(-1, results.shape[-1]), len(factors), axis=1)
     scale = float(workload.options["scale"])
-    bounds_of_parts = [of_products(scale, *product, part) for product, part in zip(products, parts, strict=True)]
+    bounds_of_parts = [of_products(scale, *product, part) for product, part in zip(factors, parts, strict=True)]
     bounds: Bounds = np.concatenate(bounds_of_parts, axis=1)
     if not pooled:
         return bounds.reshape(expected.shape)

@@ -34,6 +34,10 @@ def test_elements_that_no_move_reads() -> None:
     assert found.startswith("nothing reads A[0][16] and 1,399 more of the 3,000 elements, which results depend on")
 
 
+def test_sums_that_begin_anew_with_each_tile() -> None:
+    assert "lack the products 0 to 15 of the 30" in cause_of(KERNEL.replace("k == 0 ?", "k >= 0 ?"))
+
+
 def test_an_address_outside_a_tensor_is_told_once() -> None:
     assert cause_of(KERNEL.replace("config_ld(30", "config_ld(32")) == ""
 
@@ -62,7 +66,7 @@ def test_commands_that_wait_for_each_other_as_one_tile_overwrites_another() -> N
 
 @pytest.mark.parametrize(
     "kernel",
-    [KERNEL, KERNEL.replace("k == 0 ?", "k >= 0 ?"), "void solution("],
+    [KERNEL, KERNEL.replace("config_st(70)", "config_st(70, 0.7f)"), "void solution("],
     ids=["a right kernel", "a wrong computation on the right data", "no kernel at all"],
 )
 def test_nothing_is_said_where_accesses_explain_nothing(kernel: str) -> None:

@@ -5,24 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 from autocomp.errors import CandidateFailure, KernelError
 from autocomp.simulator import SimulationOptions
 from autocomp.targets.evaluation import PHASES, Evaluation
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
+from autocomp.targets.simulator.evaluate.stages import first_difference
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.likeness import alike
 from autocomp.targets.simulator.profile import record
 from autocomp.targets.simulator.profile.overwritten import overwritten
 from autocomp.targets.simulator.profile.recording import EXAMPLE, Unfinished
 from autocomp.targets.simulator.profile.unread import unread
-from autocomp.workload.inputs import make_inputs
-from autocomp.workload.model import Workload
+from autocomp.workload import Workload, make_case
 
 VALUES = ("smoke", "adversarial", "determinism")  # stages whose messages tell of values alone
 EXPLAINS = "discipline"  # the stage that knows accesses
 SHOWN = 3
+SHOWING = ("random", "extremes", "mixed")  # inputs on which results are looked at, until some are wrong
 
 
 def cause(kernel: str, workload: Workload, accelerator: Accelerator, evaluation: Evaluation) -> str:
@@ -54,12 +56,16 @@ def _reasons(kernel: str, workload: Workload, accelerator: Accelerator, message:
 
 
 def _like(kernel: str, workload: Workload, accelerator: Accelerator) -> str:
-    """The other problem that a kernel solves, on inputs that are the same each time."""
-    arrays = make_inputs(workload, EXAMPLE)
+    """The mistake that wrong values tell, on the first inputs that show it. Inputs are the same each time."""
     with suppress(KernelError):
-        limits = SimulationOptions(timing=False, max_steps=MAX_STEPS)
-        run = SimulatorEvaluator(accelerator, workload).compile(kernel).run(arrays, limits)
-        return "" if run.error is not None else alike(workload, arrays, run.outputs)
+        compiled = SimulatorEvaluator(accelerator, workload).compile(kernel)
+        for kind in SHOWING:
+            case = make_case(workload, replace(EXAMPLE, name=kind, kind=kind))
+            run = compiled.run(case.arrays, SimulationOptions(timing=False, max_steps=MAX_STEPS))
+            if run.error is not None:
+                return ""
+            if first_difference(workload, case, run.outputs) is not None:
+                return alike(workload, case.arrays, run.outputs)
     return ""
 
 

@@ -1,9 +1,8 @@
-"""Results that are wrong as a whole, and right for another problem: mistakes that show in values alone."""
+"""Results that are right as a whole for other inputs or options."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autocomp.errors import ConfigError
 from autocomp.workload.model import Arrays, Workload
-from autocomp.workload.reference import compute
+from autocomp.workload.reference import bounds, compute
+from autocomp.workload.tolerance import outside
 
 Array = npt.NDArray[Any]
 OTHER_OPTIONS: tuple[tuple[str, Any, str], ...] = (
@@ -23,26 +22,30 @@ OTHER_OPTIONS: tuple[tuple[str, Any, str], ...] = (
 )
 
 
-def alike(workload: Workload, arrays: Arrays, got: Mapping[str, Array]) -> str:
-    """The other problem whose results a kernel computes on these inputs, in words; "" where none is known."""
-    with suppress(ConfigError):  # a user's own reference may take no such inputs
-        for words, results in _others(workload, arrays):
-            if all(np.array_equal(got[name], result) for name, result in results.items()):
-                return words
-    return ""
-
-
-def _others(workload: Workload, arrays: Arrays) -> Iterator[tuple[str, Mapping[str, Array]]]:
-    expected = compute(workload, arrays)
-    if all(result.ndim == 2 and len(set(result.shape)) > 1 for result in expected.values()):
-        turned = {name: result.T.reshape(result.shape) for name, result in expected.items()}
-        yield "the result lies in memory transposed, column by column", turned
+def other_problems(workload: Workload, arrays: Arrays, got: Mapping[str, Array]) -> Iterator[str]:
+    """The problems whose results these are, in words."""
+    for tensor in workload.outputs:
+        results = got[tensor.name]
+        if results.ndim != 2 or len(set(results.shape)) == 1:
+            break
+    else:
+        expected = compute(workload, arrays)
+        if all(np.array_equal(got[name], result.T.reshape(result.shape)) for name, result in expected.items()):
+            yield "the result lies in memory transposed, column by column"
     for words, changed in _other_inputs(workload, arrays):
-        yield f"the result is right for other inputs: {words}", compute(workload, changed)
+        if _gives(workload, changed, got):
+            yield f"the result is right for other inputs: {words}"
     for name, value, words in OTHER_OPTIONS:
         if name in workload.options and workload.options[name] != value:
             other = replace(workload, options={**workload.options, name: value})
-            yield f"the result is right if results {words}", compute(other, arrays)
+            if _gives(other, arrays, got):
+                yield f"the result is right if results {words}"
+
+
+def _gives(workload: Workload, arrays: Arrays, got: Mapping[str, Array]) -> bool:
+    results = compute(workload, arrays)
+    errors = bounds(workload, arrays, results)
+    return not any(outside(got[name], result, errors.get(name)).any() for name, result in results.items())
 
 
 def _other_inputs(workload: Workload, arrays: Arrays) -> Iterator[tuple[str, Arrays]]:
