@@ -97,8 +97,8 @@ def finished(workload: Workload, total: Array, bias: Array | None) -> Array:
 
     Of int8 operands C = saturate_i8(round(scale * activation(total + bias))). The sum wraps at 32 bits, and the
     activation comes before the scale. The product is rounded to binary32 and then to the nearest integer, ties to even.
-    With a stated rounding the sum is shifted instead. Of floats C = scale * activation(total + bias), rounded to binary32 and
-    then to the result's type."""
+    With a stated rounding the sum is shifted instead. Of floats C = scale * activation(total + bias), rounded to
+    binary32 and then to the result's type."""
     summed = total if bias is None else total + bias
     if data_type(workload.tensors[0].dtype).is_float:
         return _scaled(workload, summed).astype(array_type(workload.outputs[0].dtype))
