@@ -33,7 +33,7 @@ def other_places(workload: Workload, arrays: Arrays, got: Mapping[str, Array]) -
 
 
 def _shift(wrong: Wrong, expected: Array, axis: int) -> int | None:
-    """How many places further on the values of all wrong elements belong, the nearest if there are several."""
+    """The number of places further on where the values of all wrong elements belong, the nearest of several."""
     at = wrong.indices[:, axis]
     shifts = np.arange(-int(at.min()), expected.shape[axis] - int(at.max()))
     shifts = shifts[shifts != 0]

@@ -130,7 +130,7 @@ def _saturated(sums: Sums) -> Iterator[str]:
 
 
 def _folded(sums: Sums, size: int, step: Callable[[Array, Array, Array | None], Array]) -> Array:
-    """What `step` makes of the sum so far, each further part, and the bias, which is the first part's."""
+    """The result of `step` for the sum so far and each further part. The bias goes with the first part."""
     cuts = [*range(0, sums.depth, size), sums.depth]
     total, bias = np.zeros_like(sums.begun[:, :1]), sums.bias
     for start, end in pairwise(cuts):
