@@ -28,7 +28,7 @@ from autocomp.targets.simulator.isa.energy import Energy, energy
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload, fresh_seed
 
-MAX_STEPS = 1 << 27  # bytecode steps of one run
+MAX_STEPS = 1 << 28  # bytecode steps of one run
 MAX_HOST_STEPS = 1 << 30  # of one whose host computes
 MAX_BYTES = 1 << 31  # of memory of one run, for what it keeps of its commands
 MAX_CYCLES_OVER_BOUND = 10_000  # a run is cut off when it needs this many times the lower bound

@@ -33,7 +33,6 @@ from autocomp.targets.simulator.transforms.scheduling.choose import (
     whole,
 )
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
 from autocomp.targets.simulator.transforms.scheduling.parts import Part, parts_of, whole_of_kernel
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised, as_data, from_data, raised, returns_in
@@ -234,7 +233,7 @@ def _raised_parts(facts: Facts) -> Mapping[int, Raised]:
 
 
 def _raised(facts: Facts, part: Part) -> Raised:
-    return raised(part, commands_of(part.alone, facts.accelerator, facts.constants))
+    return raised(part, facts.accelerator, facts.constants)
 
 
 def _versions(facts: Facts) -> Iterator[_Version]:

@@ -7,20 +7,24 @@ that very kernel. A kernel that was changed since, or written by hand, is taken 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
+from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.kernel import canonical_hash
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.errors import NotApplicable
+from autocomp.targets.simulator.transforms.raising.normal import normalise
 from autocomp.targets.simulator.transforms.scheduling import steps
 from autocomp.targets.simulator.transforms.scheduling.choose import plain
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
-from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Commands
-from autocomp.targets.simulator.transforms.scheduling.lifting.contractions import contractions_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Commands, commands_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.contractions import Lifted, contractions_of
+from autocomp.targets.simulator.transforms.scheduling.lifting.shorter import shorter
 from autocomp.targets.simulator.transforms.scheduling.lifting.tracing import flow_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.whole import whole_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.blocked import blocked
@@ -80,10 +84,10 @@ class Raised:
         return lower(self.part, self.computation, self.leaves, schedule)
 
 
-def raised(part: Part, commands: Commands) -> Raised:
-    """The computation of a part of a kernel and its schedule, from its commands. Raises NotApplicable, with the reason,
-    where these are not seen."""
-    computation, leaves = _lifted(commands)
+def raised(part: Part, accelerator: m.Accelerator, constants: Mapping[str, int | float]) -> Raised:
+    """The computation of a part of a kernel and its schedule; `constants` are all names of numbers. Raises
+    NotApplicable, with the reason, where these are not seen."""
+    computation, leaves = _lifted(part.alone, accelerator, constants)
     schedule = _stated(part, computation)
     if schedule is not None:
         try:
@@ -94,19 +98,47 @@ def raised(part: Part, commands: Commands) -> Raised:
     return Raised(computation, leaves, plain(computation, leaves), False, part)
 
 
-def _lifted(commands: Commands) -> tuple[Contraction, Leaves | Tasks]:
-    """The contraction of elements that commands carry out; where their semantics do not say that, that of whole tiles.
-    Raises NotApplicable with the reasons against both."""
+def _lifted(
+    kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mapping[str, int | float]
+) -> tuple[Contraction, Leaves | Tasks]:
+    """The contraction that a kernel carries out, and its commands: of a long one, where that is seen, from few
+    iterations of its loops."""
+    short = shorter(normalise(kernel, constants))
+    if short is not None:
+        with suppress(NotApplicable):
+            few = commands_of(short.instance(), accelerator, constants)
+            return _read(
+                few, lambda one: short.in_full(one, lambda k: _computed(commands_of(k, accelerator, constants)))
+            )
+    return _read(commands_of(kernel, accelerator, constants), lambda computation: computation)
+
+
+def _computed(commands: Commands) -> Contraction:
+    """The contraction of elements that commands carry out, or that of whole tiles."""
     try:
-        computations = contractions_of(flow_of(commands))
-        if len(computations) != 1:
-            raise NotApplicable(f"the kernel computes {len(computations)} results, one after another")
-        return computations[0].computation, leaves_of(computations[0], commands)
+        return _of_elements(commands).computation
+    except NotApplicable:
+        return whole_of(commands).computation
+
+
+def _of_elements(commands: Commands) -> Lifted:
+    computations = contractions_of(flow_of(commands))
+    if len(computations) != 1:
+        raise NotApplicable(f"the kernel computes {len(computations)} results, one after another")
+    return computations[0]
+
+
+def _read(commands: Commands, in_full: Callable[[Contraction], Contraction]) -> tuple[Contraction, Leaves | Tasks]:
+    """The contraction of elements that commands carry out; where their semantics do not say that, that of whole tiles.
+    `in_full` gives that of the kernel. Raises NotApplicable with the reasons against both."""
+    try:
+        lifted = _of_elements(commands)
+        return in_full(lifted.computation), leaves_of(lifted, commands)
     except NotApplicable as error:
         reason = str(error)
     try:
         whole = whole_of(commands)
-        given = sized(whole.computation, staged(tasks_of(whole)), whole.halves)
+        given = sized(in_full(whole.computation), staged(tasks_of(whole)), whole.halves)
         ways = {id(pair[1]): pair for pair in (lined(*given), given, deeper(*given))}  # most machines have one
         choices = (with_wide_stores(*blocked(*joined(*pair))) for pair in ways.values())
         return min(choices, key=lambda pair: WholeCostModel(*pair).busy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -86,9 +85,9 @@ class Fit:
             result, left = deeper
 
     def _follow(self, result: tuple[Tensor, int], left: tuple[Tensor, int], step: int) -> bool:
-        """True if all tiles of the right operand meet every row of a result, at one distance from the row of the left
-        operand. Taps of a filter at several distances share lines of an image, so these stay apart. Dimensions are
-        those of rows, with `step` rows of the left operand to one of the result."""
+        """True if all tiles of the right operand meet every row of a result that any meets, which follow one another,
+        at one distance from the row of the left operand. Taps of a filter at several distances share lines of an image,
+        so these stay apart. Dimensions are those of rows, with `step` rows of the left operand to one of the result."""
         rows, others = (
             np.concatenate([indices(tensor, getattr(p, role).byte)[dim] for p in self.parts])
             for role, (tensor, dim) in (("result", result), ("left", left))
@@ -96,7 +95,9 @@ class Fit:
         _, number = np.unique(np.concatenate([p.right.byte for p in self.parts]), return_inverse=True)
         counts = np.concatenate([np.full(len(p.commands), p.axes[p.row]) for p in self.parts])
         met = np.bincount(number, weights=counts)
-        return len(np.unique(others - step * rows)) == 1 and bool((met == prod(result[0].shape[:-1])).all())
+        first = np.concatenate([p.result.byte for p in self.parts]) // result[0].strides[-2]  # all dimensions as rows
+        every = int((first + counts).max() - first.min())
+        return len(np.unique(others - step * rows)) == 1 and bool((met == every).all())
 
     def _used(self, stored: Sequence[Stored]) -> Mapping[str, Used]:
         """The part of the right operand that products read, and that of the result that is stored, with columns in
