@@ -66,7 +66,7 @@ def test_commands_that_wait_for_each_other_as_one_tile_overwrites_another() -> N
 
 @pytest.mark.parametrize(
     "kernel",
-    [KERNEL, KERNEL.replace("config_st(70)", "config_st(70, 0.7f)"), "void solution("],
+    [KERNEL, KERNEL.replace("config_ld(30, 1.0f", "config_ld(30, -1.0f"), "void solution("],
     ids=["a right kernel", "a wrong computation on the right data", "no kernel at all"],
 )
 def test_nothing_is_said_where_accesses_explain_nothing(kernel: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,22 @@ def stored_sums(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
     return finished(workload, total, None)
 
 
+def another_scale(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
+    return finished(replace(workload, options={**workload.options, "scale": 0.0031}), a @ b, bias)
+
+
+def each_tile_otherwise(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
+    """The first tile lacks the end of its sums, the other one their beginning."""
+    first = finished(workload, a[:, :16] @ b[:16], bias)
+    return np.concatenate((first[:, :16], without(0, 15)(workload, a, b, bias)[:, 16:]), 1)
+
+
+def swapped_tiles(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
+    results = finished(workload, a @ b, bias)
+    results[:8, 10:20], results[10:18, :10] = results[10:18, :10].copy(), results[:8, 10:20].copy()
+    return results
+
+
 def stale_columns(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
     results = finished(workload, a @ b, bias)
     results[:, -6:] = results[:, -22:-16]
@@ -84,16 +101,23 @@ def stale_columns(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
 @pytest.mark.parametrize(
     ("text", "mistake", "words"),
     [
-        (PRODUCT, without(0, 79), "wrong results lack the products 0 to 79 of the 90 that they sum"),
-        (FLOATS, without(16, 31), "wrong results lack the products 16 to 31 of the 90 that they sum"),
-        (CONVOLUTION, without(0, 159), "wrong results lack the products 0 to 159 of the 180 that they sum"),
-        (PRODUCT, twice, "wrong results have twice the products 74 to 75 of the 90 that they sum"),
-        (PRODUCT, bias_each_time, "wrong results have their bias 6 times"),
-        (PRODUCT, stale_columns, "wherever C[i][j] is wrong, it holds what belongs in C[i][j - 16]"),
+        (PRODUCT, without(0, 79), "wherever C is wrong, results lack the products 0 to 79 of the 90 that they sum"),
+        (FLOATS, without(16, 31), "wherever C is wrong, results lack the products 16 to 31 of the 90 that they sum"),
+        (
+            CONVOLUTION,
+            without(0, 159),
+            "wherever output is wrong, results lack the products 0 to 159 of the 180 that they sum",
+        ),
+        (PRODUCT, twice, "results have twice the products 74 to 75 of the 90 that they sum"),
+        (PRODUCT, bias_each_time, "results have their bias 6 times"),
+        (PRODUCT, another_scale, "wherever C is wrong, results are right if they are scaled by 0.0031"),
+        (PRODUCT, each_tile_otherwise, "around C[0][2], results lack the products 16 to 89"),
+        (PRODUCT, swapped_tiles, "around C[0][10], C[i][j] holds what belongs in C[i + 10][j - 10]"),
+        (PRODUCT, stale_columns, "wherever C is wrong, C[i][j] holds what belongs in C[i][j - 16]"),
         (
             CONVOLUTION,
             stale_columns,
-            "wherever output[i][j][k][l] is wrong, it holds what belongs in output[i][j][k][l - 16]",
+            "output[i][j][k][l] holds what belongs in output[i][j][k][l - 16]",
         ),
         (PRODUCT.replace("0.002", "0.01"), wrapped, "right if they wrapped instead of saturating"),
         (
@@ -109,6 +133,9 @@ def stale_columns(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
         "the last tap alone",
         "a part taken twice",
         "a bias with each part",
+        "another scale",
+        "a mistake of each tile",
+        "tiles in each other's place",
         "stale columns",
         "stale filters",
         "wrapping",

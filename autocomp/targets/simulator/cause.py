@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from autocomp.errors import CandidateFailure, KernelError
 from autocomp.simulator import SimulationOptions
-from autocomp.targets.evaluation import PHASES, Evaluation
+from autocomp.targets.evaluation import PHASES, Evaluation, StageVerdict
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.evaluate.simulator import MAX_STEPS
 from autocomp.targets.simulator.evaluate.stages import first_difference
@@ -32,10 +32,10 @@ def cause(kernel: str, workload: Workload, accelerator: Accelerator, evaluation:
     failure = evaluation.failure
     if failure is None or failure.stage not in VALUES:
         return ""
-    return "; ".join(_reasons(kernel, workload, accelerator, failure.message))
+    return "; ".join(_reasons(kernel, workload, accelerator, failure))
 
 
-def _reasons(kernel: str, workload: Workload, accelerator: Accelerator, message: str) -> Iterator[str]:
+def _reasons(kernel: str, workload: Workload, accelerator: Accelerator, failure: StageVerdict) -> Iterator[str]:
     """First what was lost, which is most particular, and last what is missing, which may follow from the others. A
     kernel that stops before its end has no values to explain, and the judge has told where it stops."""
     recording = None
@@ -46,9 +46,9 @@ def _reasons(kernel: str, workload: Workload, accelerator: Accelerator, message:
             return
         yield from (loss.words for loss in overwritten(recording)[:SHOWN])
     verdict = SimulatorEvaluator(accelerator, workload).evaluate(kernel, PHASES, stages=(EXPLAINS,)).failure
-    if verdict is not None and _statement(verdict.message) != _statement(message):
+    if verdict is not None and _statement(verdict.message) != _statement(failure.message):
         yield verdict.message
-    other = _like(kernel, workload, accelerator)
+    other = _like(kernel, workload, accelerator) if failure.line is None else ""
     if other:
         yield other
     if recording is not None:

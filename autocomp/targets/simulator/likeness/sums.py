@@ -4,7 +4,7 @@ saturation between parts, other roundings."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,16 +17,17 @@ from autocomp.workload.reference import bounds, compute, finished, products
 
 Array = npt.NDArray[Any]
 MOST_DEPTH = 2048  # of which all ranges are tried
+LEAST, MOST = -128, 127  # of int8
 FEW = 3  # elements by which most hypotheses fall
 MOST_BIASES = 64
 
 ROUNDINGS: Mapping[str, Callable[[Array], Array]] = {
     "wrapped instead of saturating": lambda x: np.rint(x).astype(np.int64).astype(np.int8),
-    "were rounded down": lambda x: np.clip(np.floor(x), -128, 127),
-    "were rounded towards 0": lambda x: np.clip(np.trunc(x), -128, 127),
-    "were rounded with halves up": lambda x: np.clip(np.floor(x + 0.5), -128, 127),
-    "were rounded with halves to even": lambda x: np.clip(np.rint(x), -128, 127),
-    "were rounded with halves away from 0": lambda x: np.clip(np.copysign(np.floor(np.abs(x) + 0.5), x), -128, 127),
+    "were rounded down": lambda x: np.clip(np.floor(x), LEAST, MOST),
+    "were rounded towards 0": lambda x: np.clip(np.trunc(x), LEAST, MOST),
+    "were rounded with halves up": lambda x: np.clip(np.floor(x + 0.5), LEAST, MOST),
+    "were rounded with halves to even": lambda x: np.clip(np.rint(x), LEAST, MOST),
+    "were rounded with halves away from 0": lambda x: np.clip(np.copysign(np.floor(np.abs(x) + 0.5), x), LEAST, MOST),
 }
 
 
@@ -57,6 +58,12 @@ class Sums:
     def depth(self) -> int:
         return int(self.begun.shape[1]) - 1
 
+    @property
+    def active(self) -> Array:
+        """What results are scaled from [n][1]."""
+        total = self.begun[:, -1:] if self.bias is None else self.begun[:, -1:] + self.bias
+        return np.maximum(total, 0) if self.workload.options["activation"] == "relu" else total
+
     def first(self, count: int) -> Sums:
         bias = None if self.bias is None else self.bias[:count]
         return Sums(self.workload, self.wrong.first(count), self.begun[:count], bias)
@@ -72,15 +79,27 @@ def other_sums(workload: Workload, arrays: Arrays, got: Mapping[str, Array]) -> 
         return
     results = compute(workload, arrays)
     name = workload.outputs[0].name
-    wrong = Wrong.of(got[name], results[name], bounds(workload, arrays, results).get(name))
-    if wrong is None:
+    for wrong in Wrong.of(name, got[name], results[name], bounds(workload, arrays, results).get(name)):
+        sums = Sums.of(workload, arrays, wrong)
+        kinds = (_scales, _ranges, _biases, _roundings, _saturated)
+        yield from (f"{wrong.where}, results {words}" for kind in kinds for words in kind(sums))
+
+
+def _scales(sums: Sums) -> Iterator[str]:
+    """Another scale: those that give one element are a range, and some of all elements' are the same."""
+    got, half = sums.wrong.got.astype(np.float64), 0.5 if sums.wrong.bounds is None else sums.wrong.bounds
+    if sums.workload.outputs[0].dtype == "int32":
         return
-    sums = Sums.of(workload, arrays, wrong)
-    yield from _ranges(sums)
-    yield from _biases(sums)
-    if workload.outputs[0].dtype == "int8":
-        yield from _roundings(sums)
-        yield from _saturated(sums)
+    active = sums.active[:, 0].astype(np.float64)
+    ends = np.stack([np.where(got == LEAST, -np.inf, got - half), np.where(got == MOST, np.inf, got + half)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scales = np.sort(ends / active, axis=0)[:, active != 0]
+    low, high = scales[0].max(initial=0.0), scales[1].min(initial=np.inf)
+    scale = (low + high) / 2
+    if low > 0 and high < np.inf:  # they may meet where a result is a tie
+        other = replace(sums.workload, options={**sums.workload.options, "scale": scale})
+        if sums.wrong.explained(finished(other, sums.begun[:, -1:], sums.bias)).all():
+            yield f"are right if they are scaled by {scale:.3g}"
 
 
 def _ranges(sums: Sums) -> Iterator[str]:
@@ -99,33 +118,34 @@ def _ranges(sums: Sums) -> Iterator[str]:
                 found += [(start, int(end)) for end in ends[right]]
         if found:
             start, end = min(found, key=lambda part: part[1] - part[0])
-            yield f"wrong results {words} {start} to {end - 1} of the {sums.depth} that they sum"
+            yield f"{words} {start} to {end - 1} of the {sums.depth} that they sum"
 
 
 def _biases(sums: Sums) -> Iterator[str]:
     if sums.bias is not None:
         times = np.arange(2, MOST_BIASES)
         for count in times[sums.explained_by(np.repeat(sums.begun[:, -1:], len(times), 1), sums.bias * times)][:1]:
-            yield f"wrong results have their bias {count} times"
+            yield f"have their bias {count} times"
 
 
 def _roundings(sums: Sums) -> Iterator[str]:
-    options = sums.workload.options
-    total = sums.begun[:, -1:] if sums.bias is None else sums.begun[:, -1:] + sums.bias
-    active = np.maximum(total, 0) if options["activation"] == "relu" else total
-    scaled = (active.astype(np.float32) * np.float32(options["scale"])).astype(np.float64)
+    if sums.workload.outputs[0].dtype != "int8":
+        return
+    scaled = (sums.active.astype(np.float32) * np.float32(sums.workload.options["scale"])).astype(np.float64)
     for words, rounded in ROUNDINGS.items():
         if sums.wrong.explained(rounded(scaled)).all():
-            yield f"wrong results are right if they {words}"
+            yield f"are right if they {words}"
 
 
 def _saturated(sums: Sums) -> Iterator[str]:
     """Parts of the depth after which sums saturate at int8, as they do where they wait in memory of that type."""
+    if sums.workload.outputs[0].dtype != "int8":
+        return
     few = sums.first(FEW)
     for size in range(1, sums.depth):
         for words, fold in FOLDS.items():
             if few.wrong.explained(fold(few, size)).all() and sums.wrong.explained(fold(sums, size)).all():
-                yield f"wrong results are right if {words} after every {size} products"
+                yield f"are right if {words} after every {size} products"
                 return
 
 
@@ -141,7 +161,7 @@ def _folded(sums: Sums, size: int, step: Callable[[Array, Array, Array | None], 
 
 def _stored_sums(sums: Sums, size: int) -> Array:
     def step(total: Array, part: Array, bias: Array | None) -> Array:
-        stored: Array = np.clip(total + part + (0 if bias is None else bias), -128, 127)
+        stored: Array = np.clip(total + part + (0 if bias is None else bias), LEAST, MOST)
         return stored
 
     return finished(sums.workload, _folded(sums, size, step), None)
@@ -153,7 +173,7 @@ def _stored_results(sums: Sums, size: int) -> Array:
 
 def _added_results(sums: Sums, size: int) -> Array:
     def step(total: Array, part: Array, bias: Array | None) -> Array:
-        added: Array = np.clip(total + finished(sums.workload, part, bias).astype(total.dtype), -128, 127)
+        added: Array = np.clip(total + finished(sums.workload, part, bias).astype(total.dtype), LEAST, MOST)
         return added
 
     return _folded(sums, size, step)
