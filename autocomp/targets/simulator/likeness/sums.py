@@ -60,7 +60,7 @@ class Sums:
 
     @property
     def active(self) -> Array:
-        """What results are scaled from [n][1]."""
+        """The sums that results are scaled from [n][1]."""
         total = self.begun[:, -1:] if self.bias is None else self.begun[:, -1:] + self.bias
         return np.maximum(total, 0) if self.workload.options["activation"] == "relu" else total
 
