@@ -14,6 +14,7 @@ import yaml
 
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.isa.derived.advice import advice
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import NotApplicable, analyse, applied, candidates_of, transformation
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
@@ -43,6 +44,7 @@ DRAINED = {"accelerator": "drained", "scale": 0.0078125}
 FLAGGED = {"accelerator": "flagged", "scale": 0.0078125}
 CIRCULAR = {"accelerator": "circular", "result": "int32"}
 BIASED = {"accelerator": "biased", "bias": "row"}
+TWINS = {"accelerator": "twins", "scale": 0.0078125}
 KEPT = {"accelerator": "kept", "scale": 0.0078125, "layout": {"A": "K I"}}
 
 
@@ -134,6 +136,29 @@ def test_engines_of_one_kind_multiply_beside_one_another(tmp_path: Path) -> None
         workload = gemm({**ROWWISE, "accelerator": name}, 32, 64, 64)
         fewest.append(fewest_cycles(workload, isa.load(name, {}, [tmp_path])))
     assert fewest[1] < 0.75 * fewest[0]
+
+
+@pytest.mark.parametrize(
+    ("dim", "shape"), [("i", (27, 24, 16)), pytest.param("j", (16, 29, 20), marks=pytest.mark.long)]
+)
+def test_equal_cores_take_tiles_in_turn(dim: str, shape: tuple[int, int, int]) -> None:
+    """Each has memories of its own; the same schedule takes longer on one of them. It is seen again in its kernel."""
+    workload = gemm(TWINS, *shape)
+    accelerator = isa.load("twins", {}, [Path(__file__).parent])
+    facts = analyse(kernel.parse(starting_kernel(workload, accelerator)), accelerator, workload.constants)
+    taken = []
+    for cores in ({}, {dim: 2}):
+        given = {"inner": ["k", "j", "i"], "block": {"i": 2, "j": 2}, "ahead": ["left", "right"], "deferred": True}
+        lowered = applied(transformation("schedule"), facts, {**given, "cores": cores})
+        assert raised_of(lowered).given
+        assert raised_of(lowered).schedule.cores == cores
+        taken.append(cycles(workload, accelerator, kernel.print_kernel(lowered.given)))
+    assert taken[1] < 0.8 * taken[0]
+
+
+def test_cores_of_unlike_memories_are_not_equal() -> None:
+    accelerator = isa.load("twins", {"MORE": 8}, [Path(__file__).parent])
+    assert ["is not equal to unit mac0" in warning.message for warning in advice(accelerator)] == [True]
 
 
 def test_an_instruction_of_its_own_may_begin_results(tmp_path: Path) -> None:

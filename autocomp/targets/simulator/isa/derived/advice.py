@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from autocomp.errors import AutocompError, Place
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa.derived.affine import Loops, UnboundedError, affine, interval
+from autocomp.targets.simulator.isa.derived.contractions import contractions
+from autocomp.targets.simulator.isa.derived.cores import cores
 from autocomp.targets.simulator.isa.derived.pace import slow_loads
 from autocomp.targets.simulator.isa.derived.regions import Read, Write, writes
+from autocomp.targets.simulator.isa.derived.roles import instruction_roles
 from autocomp.targets.simulator.isa.main_memory import shortest_latency
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES, TRANSFERS, unit_number
@@ -51,7 +54,7 @@ class Advice:
 
 def advice(accelerator: Accelerator) -> tuple[Advice, ...]:
     """All warnings about a description, in the order of its text."""
-    checks = (_narrow_fields, _free_traffic, _ignored_roles, _few_under_way)
+    checks = (_narrow_fields, _free_traffic, _ignored_roles, _few_under_way, _unequal_cores)
     warnings = [warning for check in checks for warning in check(accelerator)]
     for instruction in accelerator.instructions:
         assigned = writes(accelerator, instruction)
@@ -95,6 +98,25 @@ def _free_traffic(accelerator: Accelerator) -> Iterator[Advice]:
                 "does not use the bus: these bytes cost nothing",
                 instruction.place,
                 f"use a unit of kind {TRANSFERS[0] if reads else TRANSFERS[1]}, or state the time in `busy:`",
+            )
+
+
+def _unequal_cores(accelerator: Accelerator) -> Iterator[Advice]:
+    """Units that multiply over memories of their own, and do not do what the first one does with its own."""
+    roles, multiplying = instruction_roles(accelerator), [c for c in contractions(accelerator) if c.rate and c.unit]
+    local = {memory.name for memory in accelerator.local_memories}
+    equal = {name for core in cores(accelerator) for name in core.instructions.values()}
+    places = {unit.name: unit.place for unit in accelerator.units}
+    if not multiplying:
+        return
+    first, *others = ((roles[c.instruction].reads | roles[c.instruction].writes) & local for c in multiplying)
+    for one, touched in zip(multiplying[1:], others, strict=True):
+        if touched and not touched & first and one.instruction not in equal:
+            yield Advice(
+                f"unit {one.unit} multiplies over memories of its own, and is not equal to unit {multiplying[0].unit} "
+                "with its own: schedules use one of the two, and bounds count both",
+                places.get(one.unit or ""),
+                "write instructions, memories and units of both alike but for their names",
             )
 
 

@@ -81,8 +81,9 @@ def _row(cutting: Cutting, address: int, length: int) -> Traffic:
     return traffic
 
 
-def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic) -> float:
-    """Cycles between two moves in a stream of them, of `rows` rows, each of `blocks` local rows side by side.
+def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traffic: Traffic, units: int = 1) -> float:
+    """Cycles between two moves in a stream of them, of `rows` rows, each of `blocks` local rows side by side: of one
+    unit, or of several equal `units` that share the bus.
 
     The largest of: data, requests in flight (each held for the latency), and commands in flight. A store collects a row
     and then sends it; the first local row of the next one is read beside its last beat.
@@ -91,9 +92,10 @@ def transfer_cycles(unit: Settings, dram: Settings, rows: int, blocks: int, traf
     latency, recovery = memory_number(dram, "latency"), STREAM_RECOVERY if streams else unit_number(unit, "recovery")
     requests = (traffic.requests * (latency + recovery) + traffic.beats) / unit_number(unit, "requests")
     if unit.get("kind") in ("transfer_out", "stream_out"):
-        return max(rows * (blocks - 1) + traffic.beats, requests)
+        return max(traffic.beats, (rows * (blocks - 1) + traffic.beats) / units, requests / units)
     written = max(float(rows * blocks), traffic.beats)
-    return max(written, requests, (2.0 * recovery + latency + written) / unit_number(unit, "in_flight"))
+    waits = (2.0 * recovery + latency + written) / unit_number(unit, "in_flight")
+    return max(traffic.beats, written / units, requests / units, waits / units)
 
 
 def reading_cycles(unit: Settings) -> float:

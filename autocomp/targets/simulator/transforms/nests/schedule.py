@@ -79,7 +79,8 @@ class ChooseSchedule(Transformation):
     the right operand stays in the array; `short_first`: partial tiles come first; `shared`: taps share lines of an
     image, and (`lined`) pixels of these; `halves`: the last tile along these dimensions is two of half the size;
     `alone`: the first tile of an operand from a queue comes before all other loads; `returns`: the times that all sums
-    leave for DRAM and return, between parts of the reduction.
+    leave for DRAM and return, between parts of the reduction; `cores`: the dimension whose tiles equal cores take in
+    turn, with their number.
     """
     example = """
     for (int i = 0; i < 32; i++)               for (int step = 0; step < 64; step++)

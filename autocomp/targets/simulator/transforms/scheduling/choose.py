@@ -120,12 +120,13 @@ def _best(model: CostModel, grids: Sequence[tuple[int, Grid]]) -> list[_Entry]:
     """The best schedules of some numbered grids, with all levels. Grids that promise the most come first: those that
     cannot be among the best, whatever their levels, need no estimate."""
     best: list[_Entry] = []
-    known = ((number, grid, model.totals(grid)) for number, grid in grids)
-    for least, number, grid, totals in sorted((model.least(g, totals), n, g, totals) for n, g, totals in known):
+    models = {number: model.of_cores(grid.schedule) for number, grid in grids}
+    known = ((number, grid, models[number].totals(grid)) for number, grid in grids)
+    for least, number, grid, totals in sorted((models[n].least(g, totals), n, g, totals) for n, g, totals in known):
         if len(best) == _LOOKED_AT_AGAIN and least > best[-1][0]:
             break
         for place, one in enumerate(_levels(model, grid)):
-            cycles = model.cycles(one, totals)
+            cycles = models[number].cycles(one, totals)
             insort(best, (cycles, number, place, Ranked(one.schedule, cycles)), key=_place)
         del best[_LOOKED_AT_AGAIN:]
     return best
@@ -142,7 +143,7 @@ def _crowded(model: CostModel, schedule: Schedule) -> bool:
 def fits(grid: Grid, model: CostModel) -> bool:
     """True if all that a schedule keeps in local memory has room there."""
     leaves = model.leaves
-    if leaves.refusal(grid):
+    if leaves.refusal(grid) or grid.uneven(len(leaves.cores) + 1):
         return False
     used = dict(leaves.rows_on_the_way(grid))
     for operand in {*OPERANDS, "result"} - set(leaves.queued):  # a queue takes one tile after the other
@@ -202,7 +203,25 @@ def _load(model: CostModel, operand: str, grid: Grid) -> float:
 
 
 def _bases(model: CostModel) -> Iterator[Schedule]:
-    """Schedules to start from, with all moves beside computation."""
+    """Schedules to start from, with all moves beside computation: those for several cores, and for one."""
+    for base in _of_one_core(model):
+        yield from on_cores(model, base)
+        yield base
+
+
+def on_cores(model: CostModel, base: Schedule) -> Iterator[Schedule]:
+    """The same schedule for all equal cores, which take tiles along one dimension in turn: as many each."""
+    computation, leaves, count = model.computation, model.leaves, len(model.leaves.cores) + 1
+    for dim in computation.parallel if count > 1 else ():
+        extent, size = computation.extents[dim], base.tile.get(dim, 1)
+        sized = dim in leaves.sizes if isinstance(leaves, Tasks) else dim in computation.tiled.values()
+        alike = ceil(extent / (count * ceil(extent / (size * count)))) if sized else size
+        if extent > alike:
+            yield replace(base, tile={**base.tile, dim: alike}, cores={dim: count}, short_first=False)
+
+
+def _of_one_core(model: CostModel) -> Iterator[Schedule]:
+    """Schedules to start from for one core."""
     computation, leaves, base = model.computation, model.leaves, _usual(model)
     for size in _rows(model, base):
         tile = {**base.tile, computation.row: size}
@@ -317,6 +336,8 @@ def _blocks(model: CostModel, base: Schedule) -> Iterator[Grid]:
     while prod(len(s) for s in sizes.values()) > _MOST:
         dim = max(sizes, key=lambda d: len(sizes[d]))
         sizes[dim] = sizes[dim][::2]
+    for dim, count in base.cores.items():
+        sizes[dim] = sorted({min(grid.tiles[dim], -(-size // count) * count) for size in sizes[dim]})
     for values in cartesian(*sizes.values()):
         block = dict(zip(sizes, values, strict=True))
         given = Grid(computation, replace(base, block=block))

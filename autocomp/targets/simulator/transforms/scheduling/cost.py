@@ -58,12 +58,22 @@ class CostModel:
     computation: Contraction
     leaves: Leaves
     weight: float = 0.0
+    cores: int = 1  # that move tiles at the same time
     crowding: ClassVar[float] = 0.005  # of the time of loads that are hidden, the part that shows nevertheless
 
     def of_part(self, returns: int) -> CostModel:
         """Estimates for a part of the reduction to which sums return. Raises NotApplicable without any."""
         computation, leaves = usual_part(self.computation, self.leaves, returns)
         return replace(self, computation=computation, leaves=leaves)
+
+    def of_cores(self, schedule: Schedule) -> CostModel:
+        """Estimates for the cores of a schedule."""
+        count = prod(schedule.cores.values())
+        return (
+            self
+            if count == self.cores
+            else remember(self, "of several cores", count, lambda: replace(self, cores=count))
+        )
 
     def beside(self, schedule: Schedule) -> frozenset[str]:
         """The operands whose loads go beside the products before."""
@@ -85,7 +95,7 @@ class CostModel:
         row_bytes = operand.tensor.shape[-1] * operand.tensor.element
         cutting = Cutting.of(unit, memory)
         traffic = cutting.on_average(columns * operand.tensor.element, row_bytes).scaled(fetched)
-        return transfer_cycles(unit, memory, rows, blocks, traffic)
+        return transfer_cycles(unit, memory, rows, blocks, traffic, self.cores)
 
     def _moved(self, stream: str) -> tuple[MoveLeaf, Operand | None]:
         leaves, computation = self.leaves, self.computation
@@ -196,7 +206,7 @@ class CostModel:
         given = (stream, side, grid.block[side], width, grid.schedule.tile.get(row, 1), grid.schedule.tile.get(side, 1))
         once = remember(self, "cycles of sums", given, lambda: self._moves(stream, grid, row, side, width))
         others = grid.dims(operand) - {row, side}
-        return once * prod(self._in_all_blocks(operand, dim, grid) for dim in others)
+        return once * prod(self._in_all_blocks(operand, dim, grid) for dim in others) * grid.copies(operand)
 
     def lines(self, grid: Grid) -> frozenset[str]:
         """The operands whose moves bring rows of lines."""
@@ -273,10 +283,11 @@ class CostModel:
         return max(total + exposed, groups * self.entering)
 
     def tile(self, grid: Grid, rows: int, kept: bool) -> float:
-        """Cycles of the product of a tile of `rows` rows."""
+        """Cycles of the product of a tile of `rows` rows; where cores share the tiles, for each of all."""
         computation, tile = grid.computation, grid.schedule.tile
         columns, depth = (min(tile.get(d, 1), computation.extents[d]) for d in (computation.column, computation.depth))
-        return self.product(rows, columns, depth, kept)
+        shared = prod(grid.on_core(d, grid.block[d]) / grid.block[d] for d in grid.schedule.cores)
+        return self.product(rows, columns, depth, kept) * shared
 
     def totals(self, grid: Grid) -> Totals:
         """Sums over a whole computation, whatever the levels of panels."""

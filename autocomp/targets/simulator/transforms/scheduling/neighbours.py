@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, arrival, equal, thirds, turns_of
+from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, arrival, equal, on_cores, thirds, turns_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -17,8 +17,14 @@ _EARLY = (0, 2, 4, 8, 12, 16, 24)  # products at the end of a step that no load 
 
 def neighbours(given: Raised) -> Iterator[Schedule]:
     """All such schedules, also those that do not fit the machine."""
-    for choices in (_moves, _ahead, _turns, _spread, _kept, _shared, _blocks, _tiles, _orders, _levels):
+    for choices in (_cores, _moves, _ahead, _turns, _spread, _kept, _shared, _blocks, _tiles, _orders, _levels):
         yield from choices(given)
+
+
+def _cores(given: Raised) -> Iterator[Schedule]:
+    """Tiles along another dimension for equal cores in turn, or all for one."""
+    yield from on_cores(given.model, given.schedule)
+    yield replace(given.schedule, cores={})
 
 
 def _moves(given: Raised) -> Iterator[Schedule]:

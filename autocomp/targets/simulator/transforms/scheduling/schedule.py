@@ -39,6 +39,7 @@ class Schedule:
     loaded. `lead`: the products of the first step before the one that a load is for, at which it is issued.
     `alone`: the first tile of an operand from a queue comes before all other loads, and a fence after it. `returns`:
     the times that all sums leave for DRAM and return, between parts of the reduction; all else is said of one part.
+    `cores`: the dimension whose tiles equal cores take in turn, with how many of them there are.
     """
 
     tile: Mapping[str, int]
@@ -60,6 +61,7 @@ class Schedule:
     lead: int = 0
     alone: bool = False
     returns: int = 0
+    cores: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -335,8 +337,32 @@ class Grid:
         own = self.computation.operands[operand]
         return max(1, own.along(side) // own.tensor.element) * self.schedule.tile.get(side, 1)
 
+    def on_core(self, dim: str, tiles: int) -> int:
+        """Those of some tiles of a block along a dimension that one core has places for."""
+        return -(-tiles // self.schedule.cores.get(dim, 1))
+
+    def copies(self, operand: str) -> int:
+        """The cores that hold the same tiles of an operand."""
+        return prod(count for dim, count in self.schedule.cores.items() if dim not in self.dims(operand))
+
+    def uneven(self, machine: int) -> str:
+        """The reason why tiles cannot be shared out among cores as the schedule wants it, on a machine with some of
+        them; empty if they can."""
+        schedule, parallel = self.schedule, set(self.computation.parallel) - self.computation.windows.keys()
+        for dim, count in schedule.cores.items():
+            if count != machine or len(schedule.cores) > 1 or dim not in parallel:
+                return f"the machine has {machine} equal cores, for tiles along one of {', '.join(sorted(parallel))}"
+            if self.blocks[dim] > 1 and self.block[dim] % count:
+                return f"a block of {self.block[dim]} tiles along {dim} does not give {count} cores as many each"
+            if self.computation.clipped and dim in self.stationary:
+                return "cores do not keep an operand in their arrays where products are left out"
+            lines = {*self.shared, *(other for other, _ in self.shared.values())}
+            if dim in lines or (dim == self.computation.row and (self.pieced or schedule.short_first)):
+                return "cores do not take lines that steps share, or short tiles first, in turn"
+        return ""
+
     def held(self, operand: str) -> int:
-        """Tiles of an operand in a block; of results that are pooled, images."""
+        """Tiles of an operand in a block that one core holds; of results that are pooled, images."""
         return self._held[operand]
 
     @cached_property
@@ -345,4 +371,5 @@ class Grid:
 
     def _tiles_of(self, operand: str, dims: frozenset[str]) -> int:
         pooled = self.computation.windows.keys() if operand == "result" else set()
-        return prod(self.along(operand, name, self.block) for name in self.tiles if name in dims - pooled)
+        held = ((name, self.along(operand, name, self.block)) for name in self.tiles if name in dims - pooled)
+        return prod(self.on_core(name, tiles) for name, tiles in held)

@@ -29,7 +29,7 @@ def cycles(model: CostModel, schedule: Schedule) -> float:
     """Estimated cycles of a schedule; where sums return, all parts of the reduction last as long as one of them."""
     if schedule.returns:
         return (schedule.returns + 1) * cycles(model.of_part(schedule.returns), replace(schedule, returns=0))
-    grid = Grid(model.computation, schedule)
+    model, grid = model.of_cores(schedule), Grid(model.computation, schedule)
     estimated = _Estimate(model, grid).cycles()
     if not model.weight:
         return estimated

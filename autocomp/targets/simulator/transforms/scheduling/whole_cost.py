@@ -217,7 +217,7 @@ class WholeCostModel(CostModel):
             memory = seen_by(accelerator, command.instruction)
             row = command.piece.stride if command.piece.stride >= length else 0
             traffic = Cutting.of(unit, memory).on_average(length, row).scaled(count)
-            return transfer_cycles(unit, memory, count, blocks, traffic) / pieces
+            return transfer_cycles(unit, memory, count, blocks, traffic, self.cores) / pieces
         return parts * (self._stated(command, sizes, "busy", "rows") or 1.0)
 
     @staticmethod

@@ -33,6 +33,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.forms import (
     initial_registers,
     registers_after,
 )
+from autocomp.targets.simulator.transforms.scheduling.lifting.one_core import on_one_core
 from autocomp.targets.simulator.transforms.scheduling.lifting.tokens import without_tokens
 
 Column = npt.NDArray[np.int64]
@@ -155,7 +156,8 @@ def commands_of(kernel: ast.Kernel, accelerator: m.Accelerator, constants: Mappi
 
 
 def of_trace(accelerator: m.Accelerator, trace: _core.Trace, tensors: tuple[CompiledTensor, ...]) -> Commands:
-    """The commands of a trace, whose pointers are to some tensors."""
+    """The commands of a trace, whose pointers are to some tensors; those of several cores as those of one."""
+    trace = on_one_core(accelerator, trace)
     instruction, first, arguments, _ = trace.columns(isa.lower(accelerator).machine)
     instruction = _in_one_unit(accelerator)[instruction]
     arguments = without_tokens(accelerator, instruction, first, arguments)

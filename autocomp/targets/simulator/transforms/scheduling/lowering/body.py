@@ -7,6 +7,7 @@ from dataclasses import replace
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
+from autocomp.targets.simulator.transforms.scheduling.lowering.on_cores import NestOnCores, WholeNestOnCores
 from autocomp.targets.simulator.transforms.scheduling.lowering.pipeline import Pipeline
 from autocomp.targets.simulator.transforms.scheduling.lowering.returning import declaration, part
 from autocomp.targets.simulator.transforms.scheduling.lowering.spelling import spelled
@@ -31,9 +32,9 @@ def body(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -
 def _loops(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -> Lines:
     nest: Nest
     if isinstance(leaves, Tasks):
-        nest = WholeNest(computation, schedule, leaves)
+        nest = (WholeNestOnCores if schedule.cores else WholeNest)(computation, schedule, leaves)
     else:
-        nest = Nest(computation, schedule, leaves)
+        nest = (NestOnCores if schedule.cores else Nest)(computation, schedule, leaves)
     loops = Pipeline(nest).lines() if schedule.ahead or schedule.deferred else nest.plain()
     return [*nest.configuration(), *loops, *nest.conclusion()]
 

@@ -6,14 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.derived.cores import Core
 from autocomp.targets.simulator.isa.derived.meaning import outside
 from autocomp.targets.simulator.isa.tree import AddressField, Expression, Number
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, Register
+from autocomp.targets.simulator.transforms.scheduling.lowering.cores import cores_with
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import Buffer
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
 from autocomp.targets.simulator.transforms.scheduling.schedule import Grid
@@ -146,6 +149,12 @@ class Leaves:
         """The load of left or right, the store of the result."""
         return {"left": self.left, "right": self.right, "result": self.store}[operand]
 
+    @cached_property
+    def cores(self) -> tuple[Core, ...]:
+        """The other cores that can do the same."""
+        moves = (self.left, self.right, self.added, self.zero, self.store)
+        return cores_with(self.accelerator, self.product, *moves)
+
     @property
     def keeps(self) -> bool:
         """True if the right operand can stay in the array from one product to the next."""
@@ -232,7 +241,7 @@ class Leaves:
         if operand == "left" and grid.pieced:
             return max(1, min(grid.schedule.width.get(operand, self._most_rows), grid.along(operand, side, grid.block)))
         size = grid.columns(operand, side)
-        if size < leaf.width:
+        if size < leaf.width or side in grid.schedule.cores:
             return 1
         most = leaf.most_columns // size
         return max(1, min(grid.schedule.width.get(operand, most), most, grid.block[side]))

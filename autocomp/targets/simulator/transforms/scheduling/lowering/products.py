@@ -118,7 +118,8 @@ class Products(Moves):
             return ""
         if self.computation.clipped:
             return "fresh"
-        return " && ".join(f"{dim} == 0" for dim in self._stationary)
+        cores = self.schedule.cores
+        return " && ".join(f"{d} < {cores[d]}" if d in cores else f"{d} == 0" for d in self._stationary)
 
     def _variants(self, rows: Mapping[str, str], extents: Mapping[str, str], starts: str, fresh: str) -> Lines:
         """The commands of a product, in the forms that start and add to a result, and bring or keep an operand."""

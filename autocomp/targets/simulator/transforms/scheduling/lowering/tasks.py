@@ -13,6 +13,7 @@ from math import prod
 
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
+from autocomp.targets.simulator.isa.derived.cores import Core
 from autocomp.targets.simulator.isa.derived.engines import engines
 from autocomp.targets.simulator.isa.tree import Expression, Name, Number
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -20,6 +21,7 @@ from autocomp.targets.simulator.transforms.scheduling.computation import Contrac
 from autocomp.targets.simulator.transforms.scheduling.lifting.extra import EXTRA
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 from autocomp.targets.simulator.transforms.scheduling.lifting.interleaved import Interleaved
+from autocomp.targets.simulator.transforms.scheduling.lowering.cores import cores_with
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
 from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     ROW,
@@ -201,7 +203,7 @@ class Tasks:
             follow = grid.along(operand, side, grid.block) if grid.computation.left.along(side) == wide.piece else 1
             return max(1, min(grid.schedule.width.get(operand, wide.request), wide.most, follow))
         tile = grid.schedule.tile
-        if wide.dim in grid.schedule.halves:
+        if wide.dim in (*grid.schedule.halves, *grid.schedule.cores):
             return 1
         size = tile.get(wide.dim, self.sizes[wide.dim].usual if wide.dim in self.sizes else 1)
         if wide.whole and grid.computation.extents[wide.whole] % tile.get(wide.whole, 1):
@@ -225,7 +227,7 @@ class Tasks:
         if filling is None or not filling.missing(load) or self.width(operand, grid) > 1 or grid.computation.pieced:
             return ""
         (dim,) = filling.short(load)
-        return dim if grid.last[dim] > 1 else ""
+        return dim if grid.last[dim] > 1 and dim not in grid.schedule.cores else ""
 
     @property
     def results(self) -> tuple[Command, ...]:
@@ -346,6 +348,14 @@ class Tasks:
         product = self.product.instruction
         alone = self.first is not None or self.queued or not self.accelerator.settings.get("hazards.tracked", 1)
         return (product,) if alone else engines(self.accelerator).get(product.name, (product,))
+
+    @cached_property
+    def cores(self) -> tuple[Core, ...]:
+        """The other cores that can do the same: tiles lie where loads bring them and products leave them."""
+        if self.relays or self.queued or any(self.near.values()):
+            return ()
+        besides = (self.start, self.first, self.extra, *self.brings.values(), self.finish, self.store)
+        return cores_with(self.accelerator, *self.loads.values(), self.product, *besides)
 
     @cached_property
     def repeated(self) -> Command:

@@ -36,7 +36,7 @@ class Tiles:
     def _check(self) -> None:
         self._check_tiles()
         computation, schedule = self.computation, self.schedule
-        refusal = self.leaves.refusal(self.grid)
+        refusal = self.leaves.refusal(self.grid) or self.grid.uneven(len(self.leaves.cores) + 1)
         if refusal:
             raise NotApplicable(refusal)
         names = set(computation.extents)
@@ -122,20 +122,22 @@ class Tiles:
         terms = [f"({self._pixel(tile)})"] if within else []
         stride = self._pitch(operand)
         for dim in reversed([d for d in self.tile_order(operand) if d not in within]):
-            terms.append(f"({self._place(operand, dim, tile, at)}) * {stride}")
-            stride *= self.grid.along(operand, dim, self.grid.block)
-        place: list[str] = []
+            cores = self.schedule.cores.get(dim, 1)
+            place = self._place(operand, dim, tile, at)
+            terms.append(f"({place}) / {cores} * {stride}" if cores > 1 else f"({place}) * {stride}")
+            stride *= self.grid.on_core(dim, self.grid.along(operand, dim, self.grid.block))
+        slots: list[str] = []
         places = 1
         for dim in reversed(self._slots(operand)):
-            place.append(f"{self.block_name(dim)}{at} * {places}")
+            slots.append(f"{self.block_name(dim)}{at} * {places}")
             places *= self.grid.blocks[dim]
         phases = self.grid.phases(operand)
         if phases > 1:
-            place.append(f"({phase}) % {phases} * {places}")
+            slots.append(f"({phase}) % {phases} * {places}")
             places *= phases
         first, *others = self._places[operand]
         if others:  # even and odd places
-            number = " + ".join(place)
+            number = " + ".join(slots)
             apart = others[0] - first
             odd = f"({number}) % 2"
             terms.append(f"{odd} * {apart}" if apart >= 0 else f"(1 - {odd}) * {-apart}")
