@@ -21,7 +21,7 @@ _UNSAID = frozenset(("doc", "place", "text_names", "text_flags", "text_none"))  
 
 @dataclass(frozen=True)
 class Core:
-    """What a core has in place of the first core's: instructions by name, and all else of them (`names`)."""
+    """A core as a renaming of the first one: of its instructions, and of all else (`names`)."""
 
     instructions: Renaming
     names: Renaming
