@@ -35,7 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure() -> None:
     """The workers of all tests are forked from one server, which imports what most of them need. Many tests search for
-    the same small kernels, about which more is remembered than a search of large ones has room for."""
+    the same small kernels, about which more is remembered than a search of large ones has room for. No test waits for
+    the disk, as none cuts the power."""
+    os.fsync = lambda file: None
     prepare()  # before test modules load NumPy
     from autocomp.targets.simulator.rules import given
 

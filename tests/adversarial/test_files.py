@@ -25,6 +25,7 @@ from .hostile import MAKERS, VICTIM, Honest
 FILES = Path(__file__).parent / "files"
 CASES: list[dict[str, Any]] = yaml.safe_load((FILES / "cases.yaml").read_text())
 PRECIOUS = "precious\n"
+PRODUCT = "operation: gemm\naccelerator: tiny\ndims: {I: 8, J: 8, K: 8}\nscale: 0.0625\n"
 SECRET = "a-secret-of-mine-0123456789"
 
 
@@ -32,7 +33,7 @@ SECRET = "a-secret-of-mine-0123456789"
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Honest:
     """A finished run of the rules agent on a small operation."""
     path = tmp_path_factory.mktemp("honest") / "run"
-    loaded = workloads.load("gemm_17x33x65")
+    loaded = workloads.parse(PRODUCT, Path("product.yaml"))
     target = load_target(loaded.target, loaded.overrides)
     request = Request(loaded, target, menu_file.load(["gemm"]), Agents(), Options(evaluations=3, max_steps=2))
     run_session(request, create(path, request, datetime(2026, 1, 1)), Means(executor="inline", cache=False))
