@@ -63,7 +63,9 @@ def test_an_operand_that_stays_is_loaded_once_for_all_columns() -> None:
 
 
 def test_the_part_that_is_estimated_is_as_deep_as_the_first_one() -> None:
-    assert raised_of(naive(8, 8, 44, "tiny")).model.of_part(1).computation.extents["k"] == 24
+    given = raised_of(naive(8, 8, 44, "tiny"))
+    division = from_data({"returns": 1}, given.computation)
+    assert given.model.divided(division).computation.extents["k"] == 24
 
 
 def test_parts_are_tried_where_products_wait_for_operands() -> None:

@@ -30,6 +30,7 @@ from autocomp.targets.simulator.transforms.scheduling.choose import (
     fits,
     in_parts,
     ranked,
+    side_by_side,
     whole,
 )
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
@@ -79,7 +80,8 @@ class ChooseSchedule(Transformation):
     the right operand stays in the array; `short_first`: partial tiles come first; `shared`: taps share lines of an
     image, and (`lined`) pixels of these; `halves`: the last tile along these dimensions is two of half the size;
     `alone`: the first tile of an operand from a queue comes before all other loads; `returns`: the times that all sums
-    leave for DRAM and return, between parts of the reduction; `cores`: the dimension whose tiles equal cores take in
+    leave for DRAM and return, between parts of the reduction; `abreast`: tiles that rows take turns among, so that
+    short ones come in one move; `cores`: the dimension whose tiles equal cores take in
     turn, with their number.
     """
     example = """
@@ -277,11 +279,12 @@ def _in_turn(kinds: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
 
 
 def _all(model: CostModel) -> tuple[Iterator[Ranked], ...]:
-    """The best schedules of all, those with more places for results, and those in which sums return."""
+    """The best schedules of all, those with more places for results, and those that divide the computation first."""
     best = ranked(model)
     kinds = by_kind(best)
     usual, turned = ([k for k in kinds if (k[0].schedule.turns == TURNS[0]) == few] for few in (True, False))
-    return _different(usual), _different(turned), _different([in_parts(model, best[0])] if best else [])
+    division = [in_parts(model, best[0]), side_by_side(model, best[0])] if best else []
+    return _different(usual), _different(turned), _different(division)
 
 
 def _different(kinds: Sequence[Sequence[Ranked]]) -> Iterator[Ranked]:
@@ -298,11 +301,11 @@ def _different(kinds: Sequence[Sequence[Ranked]]) -> Iterator[Ranked]:
 def _near(given: Raised, model: CostModel) -> list[Ranked]:
     """The schedules that fit and differ from the kernel's in one decision, the least estimates first."""
     near: list[Ranked] = []
-    one, returns = given.of_part(), given.schedule.returns
+    one, own = given.divided(), given.schedule
     for schedule in neighbours(one):
         new = schedule != one.schedule and all(schedule != other.schedule for other in near)
         if new and fits(Grid(one.computation, schedule), one.model):
-            changed = replace(schedule, returns=returns)
+            changed = replace(schedule, returns=own.returns, abreast=own.abreast)
             near.append(Ranked(changed, steps.cycles(model, changed)))
     return sorted(near, key=lambda item: item.cycles)
 

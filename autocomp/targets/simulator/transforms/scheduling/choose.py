@@ -13,6 +13,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling import steps
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
 from autocomp.targets.simulator.transforms.scheduling.cost import CostModel
+from autocomp.targets.simulator.transforms.scheduling.lowering.abreast import tiles_abreast
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
@@ -75,13 +76,26 @@ def in_parts(model: CostModel, best: Ranked) -> list[Ranked]:
     items: list[Ranked] = []
     for returns in sorted({ceil(tiles / size) - 1 for size in _PART_SIZES}):
         try:
-            one = model.of_part(returns) if 0 < returns < _PARTS else None
+            one = model.divided(replace(best.schedule, returns=returns)) if 0 < returns < _PARTS else None
         except NotApplicable:
             continue
         if one is not None:
             found = _estimated(one, _staying(one))[:_PART_CHOICES]
             schedules = (replace(item.schedule, returns=returns) for item in found)
             items += (Ranked(schedule, steps.cycles(model, schedule)) for schedule in schedules)
+    return sorted((item for item in items if item.cycles < best.cycles), key=lambda item: item.cycles)
+
+
+def side_by_side(model: CostModel, best: Ranked) -> list[Ranked]:
+    """The schedules with tiles abreast that beat the `best` of others, by their estimated cycles: where rows are short,
+    moves wait for memory once for several tiles."""
+    items: list[Ranked] = []
+    for tiles in () if isinstance(model.leaves, Tasks) else tiles_abreast(model.computation, model.leaves):
+        try:
+            one = model.divided(replace(best.schedule, abreast=tiles))
+        except NotApplicable:
+            continue
+        items += (Ranked(replace(item.schedule, abreast=tiles), item.cycles) for item in ranked(one))
     return sorted((item for item in items if item.cycles < best.cycles), key=lambda item: item.cycles)
 
 

@@ -23,10 +23,10 @@ from autocomp.targets.simulator.transforms.analysis.requests import (
     unit_settings,
 )
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction, Operand
+from autocomp.targets.simulator.transforms.scheduling.lowering.divided import divided
 from autocomp.targets.simulator.transforms.scheduling.lowering.layout import waiting
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves, MoveLeaf, Part
 from autocomp.targets.simulator.transforms.scheduling.lowering.order import Order
-from autocomp.targets.simulator.transforms.scheduling.lowering.returning import usual_part
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
 
 IN_POOL = 17.5  # cycles of a product in the pool of an array, besides the array's latency and twice its rows: measured
@@ -61,9 +61,11 @@ class CostModel:
     cores: int = 1  # that move tiles at the same time
     crowding: ClassVar[float] = 0.005  # of the time of loads that are hidden, the part that shows nevertheless
 
-    def of_part(self, returns: int) -> CostModel:
-        """Estimates for a part of the reduction to which sums return. Raises NotApplicable without any."""
-        computation, leaves = usual_part(self.computation, self.leaves, returns)
+    def divided(self, schedule: Schedule) -> CostModel:
+        """Estimates for the computation that the decisions of a schedule are said of. Raises NotApplicable where the
+        machine or the computation has none such."""
+        computation, leaves, _ = divided(self.computation, self.leaves, schedule)
+        assert isinstance(leaves, Leaves), "only these are divided"
         return replace(self, computation=computation, leaves=leaves)
 
     def of_cores(self, schedule: Schedule) -> CostModel:

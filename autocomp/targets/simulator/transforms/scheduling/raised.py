@@ -30,11 +30,11 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.whole import whole
 from autocomp.targets.simulator.transforms.scheduling.lowering.blocked import blocked
 from autocomp.targets.simulator.transforms.scheduling.lowering.body import body
 from autocomp.targets.simulator.transforms.scheduling.lowering.deeper import deeper
+from autocomp.targets.simulator.transforms.scheduling.lowering.divided import divided
 from autocomp.targets.simulator.transforms.scheduling.lowering.joined import joined
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.lined import lined
 from autocomp.targets.simulator.transforms.scheduling.lowering.reading import leaves_of
-from autocomp.targets.simulator.transforms.scheduling.lowering.returning import usual_part
 from autocomp.targets.simulator.transforms.scheduling.lowering.sizes import sized
 from autocomp.targets.simulator.transforms.scheduling.lowering.staged import staged
 from autocomp.targets.simulator.transforms.scheduling.lowering.taken import tasks_of
@@ -72,12 +72,10 @@ class Raised:
         """Estimated cycles of another schedule."""
         return steps.cycles(self.model, schedule)
 
-    def of_part(self) -> Raised:
-        """The part of the computation that the schedule is said of: where sums return, one between two returns."""
-        if not self.schedule.returns:
-            return self
-        computation, leaves = usual_part(self.computation, self.leaves, self.schedule.returns)
-        return replace(self, computation=computation, leaves=leaves, schedule=replace(self.schedule, returns=0))
+    def divided(self) -> Raised:
+        """The computation that the decisions of the schedule are said of."""
+        computation, leaves, schedule = divided(self.computation, self.leaves, self.schedule)
+        return replace(self, computation=computation, leaves=leaves, schedule=schedule)
 
     def lowered(self, schedule: Schedule) -> ast.Kernel:
         """The kernel with another schedule. Raises NotApplicable where that does not fit the machine."""

@@ -40,6 +40,8 @@ class Schedule:
     `alone`: the first tile of an operand from a queue comes before all other loads, and a fence after it. `returns`:
     the times that all sums leave for DRAM and return, between parts of the reduction; all else is said of one part.
     `cores`: the dimension whose tiles equal cores take in turn, with how many of them there are.
+    `abreast`: tiles that rows take turns among, to come in one move. Their number is a dimension named after that of
+    rows, as in `i_turn`, and all else is said of such tiles.
     """
 
     tile: Mapping[str, int]
@@ -62,6 +64,7 @@ class Schedule:
     alone: bool = False
     returns: int = 0
     cores: Mapping[str, int] = field(default_factory=dict)
+    abreast: int = 0
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ _MOST_STEPS = 2048  # that are looked at one by one; of more, the first ones sta
 
 def cycles(model: CostModel, schedule: Schedule) -> float:
     """Estimated cycles of a schedule; where sums return, all parts of the reduction last as long as one of them."""
-    if schedule.returns:
-        return (schedule.returns + 1) * cycles(model.of_part(schedule.returns), replace(schedule, returns=0))
+    if schedule.returns or schedule.abreast:
+        whole = replace(schedule, returns=0, abreast=0)
+        return (schedule.returns + 1) * cycles(model.divided(schedule), whole)
     model, grid = model.of_cores(schedule), Grid(model.computation, schedule)
     estimated = _Estimate(model, grid).cycles()
     if not model.weight:

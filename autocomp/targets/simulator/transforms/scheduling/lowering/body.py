@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autocomp.targets.simulator.transforms.scheduling.computation import Contraction
+from autocomp.targets.simulator.transforms.scheduling.lowering.divided import divided
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.nest import Nest
 from autocomp.targets.simulator.transforms.scheduling.lowering.on_cores import NestOnCores, WholeNestOnCores
@@ -20,16 +21,17 @@ from autocomp.targets.simulator.transforms.syntax.nest import Statements
 
 def body(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -> Statements:
     """The statements that carry out a contraction. Raises NotApplicable where the schedule does not fit."""
+    whole = divided(computation, leaves, schedule)
     if not schedule.returns:
-        return statements_of([*_loops(computation, schedule, leaves), *_fence(leaves)])
+        return statements_of([*_loops(*whole), *_fence(leaves)])
     lines = [declaration(computation, leaves)]
     for number in range(schedule.returns + 1):
         one = part(computation, leaves, schedule.returns, number)
-        lines += ["{", *_loops(one[0], replace(schedule, returns=0), one[1]), "}", *_fence(leaves)]
+        lines += ["{", *_loops(*one, replace(schedule, returns=0)), "}", *_fence(leaves)]
     return statements_of(lines)
 
 
-def _loops(computation: Contraction, schedule: Schedule, leaves: Leaves | Tasks) -> Lines:
+def _loops(computation: Contraction, leaves: Leaves | Tasks, schedule: Schedule) -> Lines:
     nest: Nest
     if isinstance(leaves, Tasks):
         nest = (WholeNestOnCores if schedule.cores else WholeNest)(computation, schedule, leaves)
