@@ -58,7 +58,7 @@ void solution(int8_t A[64][80], int8_t B[80][48], int8_t C[64][48]) {{
 }}
 """
 GENERATED = f"""
-void solution(int8_t A[64][80], int8_t B[80][48], int8_t C[64][48]) {{
+void solution(int8_t A[][80], int8_t (*B)[48], int8_t C[][48]) {{
     {CONFIGURED}
     for (int_fast32_t io = 0; io < 4; io++)
         for (int_fast32_t jo = 0; jo < 3; jo++) {{

@@ -45,6 +45,9 @@ class IntLiteral:
     column: int = _line()
 
 
+ANY_ROWS = IntLiteral(1)  # this very object is the first extent of a parameter that leaves it out
+
+
 @dataclass(frozen=True)
 class FloatLiteral:
     value: float

@@ -69,7 +69,7 @@ class Reductions(Transformer[Any, Any]):
         if extents and extents[0] is None and name is not None and (len(extents) == 1 or stars):
             extents, stars = extents[1:], stars + 1
         if name is not None and extents[:1] == [None] and len(extents) + len(base.extents) > 1:
-            extents[0] = ast.IntLiteral(1)  # any number of rows
+            extents[0] = ast.ANY_ROWS
         if None in extents:
             assert name is not None
             raise at(name, f"parameter {name.value!r} needs every extent written out, as in int8_t A[16][16]")
