@@ -34,9 +34,9 @@ from autocomp.targets.simulator.kernel.flow.data_flow import Dependence
 from autocomp.targets.simulator.kernel.flow.dependence import dependence_on_data, dependence_on_places
 from autocomp.targets.simulator.kernel.host.costs import host_costs
 from autocomp.targets.simulator.kernel.host.cycles import Signature, host_time
+from autocomp.targets.simulator.kernel.judged import for_tensors
 from autocomp.targets.simulator.kernel.procedures import called_by, with_callees
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.kernel.syntax.entry import with_shapes
 from autocomp.targets.simulator.kernel.syntax.walk import walk
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def check(
     time, None that the machine's description says so. `fixed_commands`: no command may depend on data, on any path.
     Raises KernelError with the place of the first mistake.
     """
-    kernel = kernel if signature is None else with_shapes(kernel, signature)
+    kernel = kernel if signature is None else for_tensors(kernel, signature, accelerator)
     names = {**accelerator.all_constants, **kernel.constants, **(constants or {})}
     unit = Unit(kernel, accelerator, names, outer_types(accelerator), host_time=host_time)
     forms = call_forms(accelerator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autocomp.remember import Recent
 from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
-from autocomp.targets.simulator.kernel.syntax.entry import with_shapes
+from autocomp.targets.simulator.kernel.judged import for_tensors
 from autocomp.targets.simulator.transforms import Facts, analyse
 from autocomp.workload.model import Workload
 
@@ -19,6 +19,6 @@ def facts_of(text: str, workload: Workload, accelerator: Accelerator, objective:
 
     def analysed() -> Facts:
         parsed = kernel.parse(text, names={**accelerator.all_constants, **constants})
-        return analyse(with_shapes(parsed, workload.tensors), accelerator, constants, objective)
+        return analyse(for_tensors(parsed, workload.tensors, accelerator), accelerator, constants, objective)
 
     return _LAST.of((text, accelerator.digest, objective, tuple(sorted(constants.items()))), analysed)

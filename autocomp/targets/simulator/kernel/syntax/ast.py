@@ -334,7 +334,8 @@ class Kernel:
     """A file: helper functions, then the entry function (the last one, by convention called `solution`).
 
     `globals` are arrays and variables outside of functions; constants there are declared again in the functions that
-    use them. `includes` are the quoted headers that the text names, with their lines.
+    use them. `includes` are the quoted headers that the text names, with their lines. `left_out` are lines of the text
+    that only observe.
     """
 
     functions: tuple[Function, ...]
@@ -343,6 +344,7 @@ class Kernel:
     source: str = field(default="", compare=False, repr=False)  # the text it was parsed from
     source_name: str = field(default="<kernel>", compare=False)
     constants: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    left_out: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def entry(self) -> Function:

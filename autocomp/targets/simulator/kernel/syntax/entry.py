@@ -1,4 +1,4 @@
-"""Entries whose tensors are pointers or leave out extents, as C programmers write them, with the shapes that they are for.
+"""Entries whose tensors are pointers or leave out extents, as C programmers write them, with all shapes.
 
 void solution(int8_t* A) { … }
 becomes
