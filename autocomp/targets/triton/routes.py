@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from autocomp.targets.triton.language import Module
 from autocomp.targets.triton.rewrites import Setting
 from autocomp.targets.triton.rewrites.groups.common import HOPPER
-from autocomp.targets.triton.rewrites.parameters import SCALE_BLOCK, SetParameters, programs_of
+from autocomp.targets.triton.rewrites.parameters import SetParameters, programs_of
 from autocomp.targets.triton.rewrites.syntax.tree import calls_in, has_dot, launches_of, main_kernels, text_of
+from autocomp.targets.triton.rewrites.tiles import SCALE_BLOCK, sums_of_products
 from autocomp.targets.triton.row_routes import row_routes, settle, states_sizes
 from autocomp.targets.triton.way import Route, Way
 
@@ -87,8 +88,8 @@ def _products(module: Module, setting: Setting) -> Iterator[Route]:
 
 
 def _chains(function: ast.FunctionDef) -> bool:
-    """True for a kernel with a product whose left operand another product gives."""
-    return len({text_of(call.args[0]) for call in calls_in([function], "dot")}) > 1
+    """True for a kernel with a product whose left operand another product gives, but not for parts of a sum."""
+    return len({text_of(call.args[0]) for call in calls_in([function], "dot")}) > 1 < sums_of_products(function)
 
 
 def _tile_offers(way: Way, kernel: str = "") -> list[Mapping[str, int]]:
@@ -117,7 +118,7 @@ def _tiles(start: Way, below: float = 0.0) -> Iterator[Route]:
     """Products: descriptors for loads or for stores too, groups, large tiles; persistent, with split stores."""
     modern = start.setting.capability >= (9, 0)
     later = LATER if start.setting.element_bytes == 4 else 0.0
-    several = any(_products_of(start, kernel) > 1 for kernel in main_kernels(start.module))
+    several = any(sums_of_products(start.module.kernels[kernel]) > 1 for kernel in main_kernels(start.module))
     if modern and any(_promotes(function) for function in start.module.kernels.values()):
         yield from _promoted(start)
     for position, values in enumerate(_tile_offers(start)[:6]):
@@ -149,10 +150,6 @@ def _tiles(start: Way, below: float = 0.0) -> Iterator[Route]:
                 yield halves.done(f"{what}, stores in halves", gain - 0.01 - later)
 
 
-def _products_of(way: Way, kernel: str) -> int:
-    return sum(1 for _ in calls_in([way.module.kernels[kernel]], "dot"))
-
-
 def _in_whole_waves(way: Way, flatten: bool) -> bool:
     """Whole waves of tiles in persistent programs, and small tiles for the rest; False where that does not apply."""
     taken = False
@@ -182,7 +179,7 @@ def _joined_groups(joined: Way) -> Iterator[Route]:
         _described(way, True, order)
         _set_tiles(way, 0, _tile_offers(way)[0])
         for kernel in main_kernels(way.module):
-            if _products_of(way, kernel) > 1:
+            if sums_of_products(way.module.kernels[kernel]) > 1:
                 if finishes:
                     _finish(way, kernel)
                 taken |= way.take("warp_groups", kernel=kernel, groups=2, chain=1, stages=4, programs=programs)

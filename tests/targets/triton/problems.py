@@ -34,6 +34,18 @@ MODULES = {
         "torch.rand(4, 4, 12, 12)",
         "3",
     ),
+    "pressed": (
+        "self.conv = nn.ConvTranspose3d(6, 16, size, stride=(1, 2, 1), padding=(1, 1, 0))",
+        "return (self.conv(x) * 0.5).sum((2, 3), keepdim=True).relu()",
+        "torch.rand(2, 6, 14, 9, 5)",
+        "3",
+    ),
+    "sparse": (
+        "self.conv = nn.Conv2d(4, 8, size, stride=2)",
+        "return self.conv(x).mean((2, 3))",
+        "torch.rand(3, 4, 25, 26)",
+        "3",
+    ),
     "grown": (
         "self.conv = nn.ConvTranspose1d(4, 6, size, stride=2, dilation=2)",
         "return self.conv(x)",

@@ -22,6 +22,7 @@ from autocomp.targets.triton.evaluator import task_of  # noqa: E402
 from autocomp.targets.triton.start.traced import operands, parts, tile  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
 from autocomp.targets.triton.worker import parts as parts_of_batches  # noqa: E402
+from autocomp.targets.triton.worker import rounding  # noqa: E402
 from autocomp.targets.triton.worker.custom import CustomOperation, custom_operation, describe  # noqa: E402
 from autocomp.targets.triton.worker.trace import Rounded, traced  # noqa: E402
 from autocomp.workload import Workload  # noqa: E402
@@ -138,15 +139,29 @@ def test_a_problem_names_its_parameters_as_inputs(checkout: Path) -> None:
     assert workload.outputs[0].shape == (2, 8, 6, 5)
 
 
+def test_the_rounding_of_each_operand_is_seen_in_the_results_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of random operands few elements lie in the middle between two numbers, and of small ones none."""
+
+    def library(x: Any, w: Any, *how: Any) -> Any:
+        rounded = rounding.ROUNDINGS["even"](x), rounding.ROUNDINGS["zero"](w)
+        return torch.ops.aten.convolution.default(*rounded, *how)
+
+    how = ((1, 1), (0, 0), (1, 1), False, (0, 0), 1)
+    monkeypatch.setattr(rounding, "by_library", library)
+    found = [rounding.rounding_of(((2, 3, 8, 8), (4, 3, 3, 3)), operand, how, "cpu") for operand in range(2)]
+    assert found == ["even", "zero"]
+
+
 def test_operands_of_convolutions_are_rounded_where_the_workload_allows_it(
     interpreter: TritonTarget, checkout: Path
 ) -> None:
-    """PyTorch rounds them by default, so that problems of KernelBench allow it. Others ask for float32."""
+    """PyTorch rounds them by default, so that problems of KernelBench allow it. Others ask for float32, of which tensor
+    cores multiply two parts."""
     allowed = problem("convolved")
     exact = replace(allowed, options={"ranges": {}})
     rounded = interpreter.starting_kernel(allowed)
-    assert "rounded(" in rounded
-    assert "rounded(" not in interpreter.starting_kernel(exact)
+    assert "_low" not in rounded
+    assert "_low" in interpreter.starting_kernel(exact)
     failure = interpreter.evaluator(exact).evaluate(rounded, seed=1).failure
     assert failure is not None
     assert failure.stage == "smoke"

@@ -204,11 +204,39 @@ def softmax_of_channels(filters: int) -> dict[str, Any]:
 
 def test_channels_are_reduced_in_the_convolution_where_a_tile_has_all_of_them() -> None:
     module = parse(traced_kernel(softmax_of_channels(filters=128), ["y"], wide=True))
-    assert list(module.kernels) == ["image_kernel", "filters_kernel", "convolution_kernel"]
+    assert list(module.kernels)[-3:] == ["image_kernel", "filters_kernel", "convolution_kernel"]
     tiles = applied(module, "sequence", {"steps": [list(step) for step in routes(module, H200)[0].steps]})
     assert "acc = tl.zeros((BLOCK_M, 128)" in tiles.text  # tiles of other sizes keep all columns
     several = parse(traced_kernel(softmax_of_channels(filters=512), ["y"], wide=True))
-    assert len(several.kernels) == 4
+    assert list(several.kernels)[-1] == "amax_kernel"
+
+
+def summed(axes: list[int], padding: int, extent: int = 32, read_twice: bool = False) -> dict[str, Any]:
+    results = extent + 2 - 2 * padding
+    shape, kept = [4, 32, results, results], [1 if axis in axes else results for axis in (2, 3)]
+    nodes = [node("x", "input", [4, 16, extent, extent]), node("w", "input", [16, 32, 3, 3])]
+    how = [None, [1, 1], [padding, padding], [1, 1], True, [0, 0], 1]
+    nodes += [
+        node("conv_", "convolution", shape, ref("x"), ref("w"), *how),
+        node("half_", "mul", shape, ref("conv_"), 0.5),
+        node("sum_", "sum", [4, 32, *kept], ref("half_"), axes, True),
+    ]
+    nodes += [node("away_", "sub", shape, ref("conv_"), ref("sum_"))] if read_twice else []
+    return {"nodes": nodes, "outputs": ["away_" if read_twice else "sum_"]}
+
+
+def test_sums_of_a_convolution_add_its_operands_first() -> None:
+    whole = parse(traced_kernel(summed([2, 3], padding=0), ["y"], wide=True))
+    assert list(whole.kernels) == ["sum_kernel", "matmul_kernel"]
+    line = parse(traced_kernel(summed([2], padding=1), ["y"], wide=True))
+    assert "sum_kernel" in line.kernels
+    assert "convolution_kernel" in line.kernels  # along the other axis
+
+
+@pytest.mark.parametrize("kept", [{"read_twice": True}, {"extent": 8}])
+def test_convolutions_that_others_read_or_that_have_few_results_stay(kept: dict[str, Any]) -> None:
+    module = parse(traced_kernel(summed([2, 3], padding=1, **kept), ["y"], wide=True))
+    assert "convolution_kernel" in module.kernels
 
 
 def averages(stride: int) -> dict[str, Any]:

@@ -231,6 +231,8 @@ def _describe(tree: ast.Module, function: ast.FunctionDef, kernel: str, descript
     stem, taken = descriptor.removesuffix("_desc"), names_in([function])
     pointer = fresh(f"{stem}_ptr", taken)
     launches = launches_of(tree, kernel)
+    if descriptor not in launches[0].keywords:
+        raise refuse(f"the launch of {kernel!r} does not give {descriptor!r} by its name")
     keywords = {text_of(value): name for name, value in launches[0].keywords.items()}
     block = [keywords.get(text_of(e), text_of(e)) for e in _host_block(launches[0].keywords[descriptor]).elts]
     outer = len(block) - 2

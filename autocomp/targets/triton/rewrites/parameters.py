@@ -29,6 +29,17 @@ from autocomp.targets.triton.rewrites.syntax.tree import (
     statement,
     text_of,
 )
+from autocomp.targets.triton.rewrites.tiles import (
+    MANY,
+    PRODUCTS,
+    ROUNDED,
+    SCALE_BLOCK,
+    WIDE,
+    product_tiles,
+    roles_of,
+    sums_of_products,
+    tiles_read,
+)
 
 USUAL = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}  # what Triton takes where a launch says nothing
 
@@ -162,41 +173,6 @@ def _retile_grid(launch: Launch, name: str, old: ast.expr | None, value: int) ->
 
 # --- which values are worth trying -----------------------------------------------------------------------------------
 
-_PRODUCTS = (  # rows, columns, depth, warps, stages: in the order in which they were fast on Hopper
-    (128, 256, 64, 8, 3, 0.6),
-    (128, 256, 64, 8, 4, 0.57),
-    (128, 128, 64, 4, 4, 0.55),
-    (64, 256, 64, 4, 4, 0.5),
-    (256, 128, 64, 8, 3, 0.45),
-    (128, 128, 64, 8, 4, 0.4),
-    (64, 128, 64, 4, 4, 0.3),
-    (128, 64, 64, 4, 4, 0.3),
-)
-_WIDE = (  # of float32, whose tiles take twice the memory: multiplied in three passes on tensor cores
-    (128, 64, 32, 4, 4, 0.6),
-    (128, 128, 32, 8, 4, 0.57),
-    (128, 64, 32, 8, 3, 0.55),
-    (64, 64, 32, 4, 4, 0.5),
-    (256, 64, 32, 8, 3, 0.45),
-    (128, 128, 32, 8, 3, 0.4),
-)
-_ROUNDED = (  # of float32 rounded to tf32, which tensor cores multiply in one pass
-    (128, 128, 32, 4, 3, 0.6),
-    (256, 128, 32, 8, 3, 0.58),
-    (128, 128, 32, 8, 4, 0.56),
-    (256, 64, 32, 8, 3, 0.5),
-    (128, 64, 32, 8, 4, 0.45),
-    (64, 128, 32, 4, 4, 0.4),
-)
-_SCALED = (
-    (64, 128, 4, 4, 0.5),
-    (64, 128, 4, 3, 0.45),
-    (128, 128, 8, 4, 0.4),
-    (128, 128, 8, 5, 0.35),
-    (64, 64, 4, 3, 0.3),
-    (128, 64, 8, 4, 0.25),
-)
-SCALE_BLOCK = 128  # rows and columns that share a scale in products of 8-bit floats: then a tile's depth too
 _ATTENTION = (  # query rows, key rows, warps, stages, blocks that share the registers of a multiprocessor
     (64, 64, 4, 3, 0, 0.55),
     (64, 64, 4, 3, 3, 0.5),
@@ -206,8 +182,6 @@ _ATTENTION = (  # query rows, key rows, warps, stages, blocks that share the reg
     (64, 64, 4, 2, 3, 0.35),
     (64, 32, 4, 3, 3, 0.3),
 )
-MANY = 1 << 30  # columns, where they are not known
-NARROWEST = 16  # columns of a tile that tensor cores multiply
 REGISTERS = 65_536  # of a multiprocessor (CUDA programming guide, compute capabilities from 5.0 on)
 MOST_REGISTERS = 255  # of a thread
 
@@ -219,14 +193,15 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
     names = {name for name, tunable in known.items() if not tunable.option}
     combined: list[tuple[dict[str, int], float]] = []
     extents = _extents(module, kernel, position)
-    if dots and {"BLOCK_M", "BLOCK_K"} <= _roles(names).keys() and ("BLOCK_N" in _roles(names) or extents[1] < MANY):
-        products = sum(1 for _ in calls_in([function], "dot"))
-        tiles_read = max(1, sum(1 for _ in calls_in(_loops_with_products(function), "load")) - products)
+    role = roles_of(names)
+    if dots and {"BLOCK_M", "BLOCK_K"} <= role.keys() and ("BLOCK_N" in role or extents[1] < MANY):
+        products = sums_of_products(function)
+        read = tiles_read(function, products)
         rounded = any("'tf32'" in text_of(call) for call in calls_in([function], "dot"))
-        tiles = _PRODUCTS if setting.element_bytes != 4 else _ROUNDED if rounded else _WIDE
-        combined = _product_tiles(known, names, setting, extents, products, tiles_read, tiles)
-    elif dots and {"BLOCK_M", "BLOCK_N"} <= _roles(names).keys():
-        role = _roles(names)
+        tiles = PRODUCTS if setting.element_bytes != 4 else ROUNDED if rounded else WIDE
+        sizes = {name: tunable.value for name, tunable in known.items()}
+        combined = product_tiles(sizes, names, setting, extents, products, read, tiles)
+    elif dots and {"BLOCK_M", "BLOCK_N"} <= role.keys():
         for m, n, w, s, blocks, gain in _ATTENTION:
             tile = {role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}
             combined.append((tile | ({"maxnreg": registers_for(w, blocks)} if blocks else {}), gain))
@@ -241,10 +216,6 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
         for values, gain in _single(known, dots, function)
         if not dots or _fits({**{name: t.value for name, t in known.items()}, **values}, setting)
     ]
-
-
-def _loops_with_products(function: ast.FunctionDef) -> list[ast.stmt]:
-    return [node for node in ast.walk(function) if isinstance(node, ast.For) and has_dot([node])]
 
 
 def programs_of(module: Module, kernel: str, values: Mapping[str, int]) -> int:
@@ -282,7 +253,7 @@ def registers_for(warps: int, blocks: int) -> int:
 
 def _fits(values: Mapping[str, int], setting: Setting) -> bool:
     """True if a tile's operands fit into shared memory, and its results into registers."""
-    role = _roles(set(values))
+    role = roles_of(set(values))
     if not {"BLOCK_M", "BLOCK_N"} <= role.keys():
         return True
     m, n = values[role["BLOCK_M"]], values[role["BLOCK_N"]]
@@ -291,16 +262,6 @@ def _fits(values: Mapping[str, int], setting: Setting) -> bool:
         return False  # a tile would need the scales of several blocks of columns
     shared = (m + n) * depth * setting.element_bytes * values["num_stages"]
     return shared <= setting.shared_bytes and m * n <= (MOST_REGISTERS - 32) * 32 * values["num_warps"]
-
-
-def _roles(names: set[str]) -> dict[str, str]:
-    """The kernel's constants that are the tile's rows, columns and depth, by the usual endings of their names."""
-    roles: dict[str, str] = {}
-    for role, endings in (("BLOCK_M", ("_M", "M")), ("BLOCK_N", ("_N", "N")), ("BLOCK_K", ("_K", "K"))):
-        fitting = sorted(n for n in names if n.upper().startswith("B") and n.upper().endswith(endings))
-        if fitting:
-            roles[role] = fitting[0]
-    return roles
 
 
 def _extents(module: Module, kernel: str, position: int) -> tuple[int, int]:
@@ -313,45 +274,6 @@ def _extents(module: Module, kernel: str, position: int) -> tuple[int, int]:
         return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else MANY
 
     return number("M"), number("N")
-
-
-def _product_tiles(
-    known: Mapping[str, Tunable],
-    names: set[str],
-    setting: Setting,
-    extents: tuple[int, int],
-    products: int,
-    tiles_read: int,
-    tiles: Sequence[tuple[int, int, int, int, int, float]],
-) -> list[tuple[dict[str, int], float]]:
-    """Tiles for a product, none much larger than it. Several products of a loop share the width of a tile; a left
-    operand may be made of several tiles that are read. Tiles that have all columns, by a number in the kernel, have as
-    many results as others."""
-    role = _roles(names)
-    depth = known[role["BLOCK_K"]].value
-    if setting.element_bytes == 1 and depth == SCALE_BLOCK:
-        return [
-            ({role["BLOCK_M"]: m, role["BLOCK_N"]: n, "num_warps": w, "num_stages": s}, gain)
-            for m, n, w, s, gain in _SCALED
-        ]
-    settings: list[tuple[dict[str, int], float]] = []
-    tallest = max(known[role["BLOCK_M"]].value, 1 << (extents[0] - 1).bit_length())
-    widest = max(NARROWEST, 1 << (extents[1] - 1).bit_length())
-    for wanted_rows, wanted_columns, deepest, warps, stages, gain in tiles:
-        m, n = min(wanted_rows, tallest), min(wanted_columns // products, widest)
-        if "BLOCK_N" not in role:
-            m, n = max(NARROWEST, m * n // widest), widest
-        k = min(deepest, depth) if setting.element_bytes == 4 else deepest
-        sizes = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
-        tile = {role[size]: value for size, value in sizes.items() if size in role}
-        tile |= {"num_warps": warps, "num_stages": stages}
-        same = any(tile == other for other, _ in settings)
-        if (
-            not same
-            and (m * k * tiles_read + k * n * products) * setting.element_bytes * stages <= setting.shared_bytes
-        ):
-            settings.append((tile, gain))
-    return settings
 
 
 def _single(known: Mapping[str, Tunable], dots: bool, function: ast.FunctionDef) -> list[tuple[dict[str, int], float]]:
@@ -367,7 +289,7 @@ def _single(known: Mapping[str, Tunable], dots: bool, function: ast.FunctionDef)
         for value in (stages + 1, stages - 1):
             if 1 <= value <= 7:
                 settings.append(({"num_stages": value}, 0.03))
-    depth = _roles({name for name, tunable in known.items() if not tunable.option}).get("BLOCK_K")
+    depth = roles_of({name for name, tunable in known.items() if not tunable.option}).get("BLOCK_K")
     for name, tunable in known.items():
         if tunable.option or tunable.value < 2 or (name == depth and tunable.value == SCALE_BLOCK):
             continue

@@ -20,6 +20,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from autocomp.errors import ConfigError
+from autocomp.targets.triton.start.traced.graph import graph_of
+from autocomp.targets.triton.start.traced.summed import with_summed_operands
 from autocomp.targets.triton.worker.compare import PART
 from autocomp.targets.triton.worker.estimate import Reference
 from autocomp.targets.triton.worker.kinds import IN_PLACE_OF, Kind
@@ -256,12 +258,13 @@ class CustomOperation(Operation):
                 roundings = roundings_of(self.graph, device)
             for node in told["nodes"]:
                 if node["name"] in roundings:
-                    node["options"]["rounding"] = roundings[node["name"]]
+                    node["options"]["roundings"] = list(roundings[node["name"]])
         return told
 
     @cached_property
     def needs(self) -> dict[str, int]:
-        """Bytes that must be read and written at least, and operations in products of matrices."""
+        """Bytes that must be read and written at least, and operations in products of matrices: sums of convolutions
+        need few, as operands may be added first."""
         nodes = self.document["nodes"]
         users: dict[str, set[str]] = {}
         for node in nodes:
@@ -269,18 +272,17 @@ class CustomOperation(Operation):
                 users.setdefault(ref, set()).add(node["op"])
         read = [o for o in self.given if users.get(o.name, set()) - PARTLY]
         moved = sum(data_type(o.dtype).bytes(math.prod(o.shape)) for o in (*read, *self.results))
-        shapes = {node["name"]: node["shape"] for node in nodes}
+        graph = with_summed_operands(graph_of(self.document))
         products = 0
-        for node in nodes:
-            if node["op"] in PRODUCTS:
-                weight = shapes[node["args"][1]["ref"]]
-                if node["op"] == "convolution":
-                    source = shapes[node["args"][0]["ref"]]
+        for node in graph.needed():
+            if node.op in PRODUCTS:
+                weight = graph[node.args[1]].shape
+                if node.op == "convolution":
                     # each input of a transposed one is multiplied by a filter's weights, else each result
-                    base = math.prod(source) if node["args"][6] else math.prod(node["shape"])
+                    base = graph[node.args[0]].elements if node.args[6] else node.elements
                     products += 2 * base * math.prod(weight[1:])
                 else:
-                    products += 2 * math.prod(node["shape"]) * weight[-2]
+                    products += 2 * node.elements * weight[-2]
         return {"bytes": moved, "products": products}
 
     def draw(self, kind: str, seed: int, device: str) -> dict[str, Tensor] | None:

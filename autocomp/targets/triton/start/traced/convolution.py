@@ -1,6 +1,7 @@
 """Kernels of large convolutions: a copy of the input as rows of channels, one of the filters, and sums of products.
 
 One step multiplies a tile of shifted rows by the filters of one tap: its places are the tile's own, plus numbers.
+Tensor cores multiply numbers of tf32. An operand that stays float32 is copied as two such numbers, whose sum it is.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autocomp.targets.triton.start.traced.contraction import is_stored, store_lines
+from autocomp.targets.triton.start.traced.elementwise import AWAY, TO_EVEN, TO_ZERO
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
 from autocomp.targets.triton.start.traced.grid import Axis, Grid, grid_of
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
@@ -17,18 +19,9 @@ from autocomp.targets.triton.start.traced.kernels import Kernel
 from autocomp.targets.triton.start.traced.values import LONGEST, Scope, both
 from autocomp.targets.triton.start.traced.windows import Reach
 
-AWAY = """
-@triton.jit
-def rounded(x):
-    return ((x.to(tl.int32, bitcast=True) + 4096) & -8192).to(tl.float32, bitcast=True)
-"""  # to the nearest number of tf32: tensor cores would cut off what is beyond it
-TO_EVEN = """
-@triton.jit
-def rounded_to_even(x):
-    bits = x.to(tl.int32, bitcast=True)
-    return ((bits + 4095 + ((bits >> 13) & 1)) & -8192).to(tl.float32, bitcast=True)
-"""  # numbers in the middle, of random ones 1 in 8,192, go elsewhere
-ROUNDED = {"away": ("rounded", AWAY), "even": ("rounded_to_even", TO_EVEN)}
+PARTS = ("", "_low")  # of elements that are the sum of two numbers of tf32, as names of tiles end
+KEPT = "no"  # an operand that is not rounded
+ROUNDED = {"away": ("rounded", AWAY), "even": ("rounded_to_even", TO_EVEN), "zero": ("rounded_to_zero", TO_ZERO)}
 CELLS, CHANNELS = 4096, 64  # elements of a tile of the copied input, and its columns at most
 SHALLOW = 16  # columns of a tap up to which a step is half as deep
 NARROWEST, WIDEST = 16, 256  # columns of a tile that has all channels
@@ -45,18 +38,15 @@ class Convolution:
     tf32: bool = False
 
     @property
-    def rounding(self) -> str:
-        """The rounding of operands: the one that the library was seen to do on the device, else its usual one, which
-        leaves operands of several groups as they are."""
-        if not self.tf32:
-            return "no"
-        pointwise = math.prod(self.graph[self.node.args[1]].shape[2:]) == 1
-        usual = "even" if self._transposed or pointwise else "away"
-        return str(self.node.options.get("rounding", usual if int(self.node.args[8]) == 1 else "no"))
+    def roundings(self) -> tuple[str, str]:
+        """The roundings of both operands."""
+        return roundings_of(self.graph, self.node, self.tf32)
 
     @property
-    def rounds(self) -> bool:
-        return self.rounding != "no"
+    def parts(self) -> tuple[int, int]:
+        """The numbers of tf32 that an element of each operand is the sum of."""
+        image, filters = (2 if rounding == KEPT else 1 for rounding in self.roundings)
+        return (image, filters)
 
     @property
     def grid(self) -> Grid:
@@ -66,12 +56,13 @@ class Convolution:
 
     @property
     def shape_of_image(self) -> tuple[int, ...]:
-        return (self.grid.rows, self.grid.columns)
+        return (self.parts[0], self.grid.rows, self.grid.columns)
 
     @property
     def shape_of_filters(self) -> tuple[int, ...]:
         grid = self.grid
-        return (grid.kinds * math.prod(grid.counts), grid.groups * grid.products, grid.stored_width)
+        taps = grid.kinds * math.prod(grid.counts)
+        return (self.parts[1], taps, grid.groups * grid.products, grid.stored_width)
 
     # --- the copies ----------------------------------------------------------------------------------------------
 
@@ -102,7 +93,7 @@ class Convolution:
             "offs_c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)",
             f"cell = offs_z - {first}",
             *scope.lines,
-            f"tl.store({output}_ptr + {where}, {value}, mask=({scope.mask}) & (offs_z[:, None] < {total}))",
+            *self._stores(0, f"{output}_ptr + {where}", value, f"({scope.mask}) & (offs_z[:, None] < {total})"),
         ]
         columns = min(CHANNELS, 1 << (math.prod(kept) * across - 1).bit_length())
         launch = f"(triton.cdiv({total}, {CELLS // columns}), triton.cdiv({math.prod(kept) * across}, {columns}))"
@@ -150,7 +141,7 @@ class Convolution:
         lines = [
             "offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
             *scope.lines,
-            f"tl.store({output}_ptr + offs, {value}, mask=offs < count)",
+            *self._stores(1, f"{output}_ptr + offs", value, "offs < count"),
         ]
         count = math.prod(shape)
         return Kernel(scope, lines, f"(triton.cdiv({count}, ELEMENTS),)", {"BLOCK": "ELEMENTS"}, {"count": str(count)})
@@ -160,16 +151,25 @@ class Convolution:
         value = scope.value(source.name, place, "0.0", mask)
         if not is_stored(self.graph, source, self.stored):
             value = scope.name("kept", f"tl.where({mask}, {value}, 0.0)")
-        return f"{ROUNDED[self.rounding][0]}({value})" if self.rounds else value
+        return value
+
+    def _stores(self, operand: int, place: str, value: str, mask: str) -> list[str]:
+        """The lines that store the parts of an operand's elements. Infinite ones have a first part alone."""
+        rounding = self.roundings[operand]
+        if rounding != KEPT:
+            return [f"tl.store({place}, {ROUNDED[rounding][0]}({value}), mask={mask})"]
+        apart = math.prod((self.shape_of_image, self.shape_of_filters)[operand][1:])
+        return [
+            f"high = rounded({value})",
+            f'low = rounded(tl.where(tl.abs(high) < float("inf"), {value} - high, 0.0))',
+            f"tl.store({place}, high, mask={mask})",
+            f"tl.store({place} + {apart}, low, mask={mask})",
+        ]
 
     @property
     def functions(self) -> set[str]:
         """The texts of functions that the kernels call."""
-        return {ROUNDED[self.rounding][1]} if self.rounds else set()
-
-    @property
-    def _transposed(self) -> bool:
-        return Reach.of(self.graph, self.node).transposed
+        return {AWAY if rounding == KEPT else ROUNDED[rounding][1] for rounding in self.roundings}
 
     # --- the products --------------------------------------------------------------------------------------------
 
@@ -180,6 +180,18 @@ class Convolution:
 
     def products(self, image: str, filters: str, whole: bool = False) -> Products:
         return Products(self, image, filters, whole)
+
+
+def roundings_of(graph: Graph, node: Node, tf32: bool) -> tuple[str, str]:
+    """The roundings of the operands of a convolution: those that the library was seen to do on the device, else its
+    usual one, which leaves operands of several groups as they are."""
+    if not tf32:
+        return (KEPT, KEPT)
+    pointwise = math.prod(graph[node.args[1]].shape[2:]) == 1
+    usual = "even" if node.args[6] or pointwise else "away"
+    usual = usual if int(node.args[8]) == 1 else KEPT
+    image, filters = node.options.get("roundings", (usual, usual))
+    return (str(image), str(filters))
 
 
 def _columns(grid: Grid) -> int:
@@ -197,7 +209,8 @@ class Products:
         self.columns = _columns(grid) // grid.padded if whole else 0  # channels that a tile has, where it has all
         self._width = str(_columns(grid)) if whole else "BLOCK_N"
         graph = convolution.graph
-        self._image, self._filters, self._shape = image, filters, convolution.shape_of_filters
+        self._image, self._filters, self._parts = image, filters, convolution.parts
+        self._shapes = (convolution.shape_of_image, convolution.shape_of_filters)
         rows = symbol("offs_m[None, :]", grid.cells * grid.padded)
         columns = symbol("offs_f[:, None]", grid.filters)
         picture, *cells, result = split(rows, (grid.images, *grid.lines, grid.padded))
@@ -216,8 +229,7 @@ class Products:
         mask = f"({columns.text({})} < {grid.filters}) & {self.inside}"
         self.scope = Scope(graph, convolution.stored, {}, mask)
         self._wide = node.elements >= LONGEST
-        precision = "tf32" if convolution.rounds else "ieee"
-        self.lines = [*self._places(), *self._loop(precision)]
+        self.lines = [*self._places(), *self._loop()]
         self.scope.held[node.name] = ("tile", self.result)
         bias = node.args[2]
         if isinstance(bias, Ref):
@@ -243,18 +255,22 @@ class Products:
         whole = grid.rows - len(grid.reads[-1][0]) + 1 if grid.runs else grid.rows  # rows whose run ends in the copy
         shape = (1 if grid.runs else grid.phases * grid.groups, whole, grid.width)
         strides = (grid.depth if not grid.runs else grid.columns, grid.columns, 1)
-        taps, products, stored_width = self._shape
+        _, taps, products, stored_width = self._shapes[1]
+        of_filters = (taps, products, grid.width), (products * stored_width, stored_width, 1)
         descriptors = {
-            "image": _descriptor(self._image, shape, strides, f"[1, BLOCK_M, {depth}]"),
-            "filters": _descriptor(
-                self._filters,
-                (taps, products, grid.width),
-                (products * stored_width, stored_width, 1),
-                f"[1, {self._width}, {depth}]",
-            ),
+            "image": self._descriptor(0, self._image, shape, strides, f"BLOCK_M, {depth}"),
+            "filters": self._descriptor(1, self._filters, *of_filters, f"{self._width}, {depth}"),
         }
         numbers = {"N": str(grid.products)}
         return Kernel(self.scope, [*self.lines, *lines], f"({tiles}, {grid.groups})", blocks, numbers, descriptors)
+
+    def _descriptor(
+        self, operand: int, tensor: str, shape: tuple[int, ...], strides: tuple[int, ...], block: str
+    ) -> str:
+        """An operand by tiles; where its elements have several parts, these are its first axis."""
+        if self._parts[operand] > 1:
+            shape, strides = (2, *shape), (math.prod(self._shapes[operand][1:]), *strides)
+        return f"TensorDescriptor({tensor}, {list(shape)}, {list(strides)}, [{'1, ' * (len(shape) - 2)}{block}])"
 
     def _places(self) -> list[str]:
         grid = self.grid
@@ -277,8 +293,9 @@ class Products:
         filters = str(self.columns) if self.columns else "BLOCK_N" if padded == 1 else f"(BLOCK_N // {padded})"
         return "BLOCK_M" if padded == 1 else f"BLOCK_M * {padded}", filters
 
-    def _loop(self, precision: str) -> list[str]:
-        """The sum over the taps of a class, and over the columns of each."""
+    def _loop(self) -> list[str]:
+        """The sum over the taps of a class, and the columns of each. Of the products of parts, that of both low ones is
+        less than what float32 keeps."""
         grid = self.grid
         taps, lines, counts = self._taps()
         row, part, body, rest = Index(), Index(), [], "tap"
@@ -290,6 +307,7 @@ class Products:
             cell, phase = taps[at].divide(phases) if phases > 1 else (taps[at], Index())
             row += cell.times(grid.strides[at])
             part += phase.times(math.prod(axis.phases for axis in grid.axes[at + 1 :]))
+        rounds = " * ".join([*(count for count in counts if count != "1"), "steps"])
         which = symbol("tap", math.prod(grid.counts))
         if grid.kinds > 1:
             shape = (grid.kinds, *grid.counts)
@@ -308,15 +326,29 @@ class Products:
             *lines,
             f"steps = tl.cdiv({grid.width}, BLOCK_K)",
             f"acc = tl.zeros((BLOCK_M, {self._width}), dtype=tl.float32)",
-            f"for step in range(0, {' * '.join(count for count in counts if count != '1') or 1} * steps):",
+            f"for step in range(0, {rounds}):",
             "    tap = step // steps",
             "    depth = step % steps * BLOCK_K",
             *(f"    {line}" for line in body),
             f"    row = pid_m * BLOCK_M + {row.text({})}",
-            f"    rows = image_desc.load([{chosen.text({})}, row, depth]).reshape(BLOCK_M, BLOCK_K)",
-            f"    columns = filters_desc.load([{which.text({})}, {column}, depth]).reshape({self._width}, BLOCK_K)",
-            f'    acc = tl.dot(rows, columns.T, acc, input_precision="{precision}")',
+            *self._tiles("rows", "image", f"{chosen.text({})}, row, depth", "BLOCK_M"),
+            *self._tiles("columns", "filters", f"{which.text({})}, {column}, depth", self._width),
+            *(
+                f'    acc = tl.dot(rows{left}, columns{right}.T, acc, input_precision="tf32")'
+                for left in reversed(PARTS[: self._parts[0]])
+                for right in reversed(PARTS[: self._parts[1]])
+                if not (left and right)
+            ),
             f"tile = {tile}",
+        ]
+
+    def _tiles(self, word: str, operand: str, place: str, extent: str) -> list[str]:
+        """The lines that load a tile of each part of an operand's elements."""
+        parts = self._parts[("image", "filters").index(operand)]
+        return [
+            f"    {word}{name} = {operand}_desc.load([{f'{part}, ' if parts > 1 else ''}{place}])"
+            f".reshape({extent}, BLOCK_K)"
+            for part, name in enumerate(PARTS[:parts])
         ]
 
     def _taps(self) -> tuple[list[Index], list[str], list[str]]:
@@ -359,7 +391,3 @@ def _chosen(kind: str, values: Sequence[int]) -> str:
         if any(value != values[at] for value in values[at + 1 :]):
             text = f"tl.where({kind} == {at}, {values[at]}, {text})"
     return text
-
-
-def _descriptor(tensor: str, shape: Sequence[int], strides: Sequence[int], block: str) -> str:
-    return f"TensorDescriptor({tensor}, {list(shape)}, {list(strides)}, {block})"

@@ -27,10 +27,13 @@ def log1p(x):
 TANH = """
 @triton.jit
 def tanh(x):
-    raised = expm1(-2 * tl.abs(x))
-    size = -raised / (raised + 2)
-    return tl.where(x < 0, -size, size)
+    s = x * x
+    series = x + x * (s * (S1 + s * (S2 + s * (S3 + s * (S4 + s * S5)))))
+    size = 1 - 2 / (tl.exp(2 * tl.abs(x)) + 1)
+    return tl.where(tl.abs(x) < 0.6, series, tl.where(x < 0, -size, size))
 """
+for _place, _factor in enumerate((-0.333332986, 0.133319244, -0.0537838265, 0.0207959563, -0.00589514012), 1):
+    TANH = TANH.replace(f"S{_place}", str(_factor))
 SOFT = """
 @triton.jit
 def tanh_softplus(x):
@@ -45,7 +48,24 @@ def floored(a, b):
     rest = a - whole * b
     return whole - ((rest != 0) & ((rest < 0) != (b < 0))).to(tl.int32)
 """  # Triton rounds quotients of integers to zero
-HELPERS = {"floored": (FLOORED,), "expm1": (EXPM1,), "log1p": (LOG1P,), "tanh": (EXPM1, TANH), "tanh_softplus": (SOFT,)}
+AWAY = """
+@triton.jit
+def rounded(x):
+    return ((x.to(tl.int32, bitcast=True) + 4096) & -8192).to(tl.float32, bitcast=True)
+"""  # to the nearest number of tf32: tensor cores would cut off what is beyond it
+TO_EVEN = """
+@triton.jit
+def rounded_to_even(x):
+    bits = x.to(tl.int32, bitcast=True)
+    return ((bits + 4095 + ((bits >> 13) & 1)) & -8192).to(tl.float32, bitcast=True)
+"""  # numbers in the middle, of random ones 1 in 8,192, go elsewhere
+TO_ZERO = """
+@triton.jit
+def rounded_to_zero(x):
+    return (x.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
+"""
+HELPERS = {"floored": (FLOORED,), "expm1": (EXPM1,), "log1p": (LOG1P,), "tanh": (TANH,), "tanh_softplus": (SOFT,)}
+HELPERS |= {"rounded": (AWAY,), "rounded_to_even": (TO_EVEN,), "rounded_to_zero": (TO_ZERO,)}
 
 
 def _call(function: str) -> Template:
@@ -127,6 +147,9 @@ TEMPLATES: dict[str, Template] = {
     "sqrt": _call("tl.sqrt"),
     "tanh": _call("tanh"),
     "tanh_softplus": _call("tanh_softplus"),
+    "rounded": _call("rounded"),
+    "rounded_to_even": _call("rounded_to_even"),
+    "rounded_to_zero": _call("rounded_to_zero"),
     "neg": lambda node, x: f"(-{x[0]})",
     "reciprocal": lambda node, x: f"(1.0 / {x[0]})",
     "rsqrt": lambda node, x: f"(1.0 / tl.sqrt({x[0]}))",

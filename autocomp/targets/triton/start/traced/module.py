@@ -24,6 +24,7 @@ from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops,
 from autocomp.targets.triton.start.traced.operands import PACK, packing, with_packed_operands, with_split_sums
 from autocomp.targets.triton.start.traced.parts import with_parts
 from autocomp.targets.triton.start.traced.simplified import simplified
+from autocomp.targets.triton.start.traced.summed import with_summed_operands
 from autocomp.targets.triton.start.traced.tile import Tile, is_held
 from autocomp.targets.triton.start.traced.values import LONGEST, NotHere, Scope, is_inline, unsupported
 from autocomp.targets.triton.start.traced.windows import windows
@@ -47,7 +48,7 @@ def traced_kernel(
     """The text of a starting kernel for a worker's answer to `trace`. `outputs` names the results as the workload has
     them; `wide` says that all floats are float32, `tf32` that convolutions may round them to that. Raises ConfigError
     for operators that it has no kernel for."""
-    graph = with_split_sums(simplified(once(graph_of(document))))
+    graph = with_split_sums(with_summed_operands(simplified(once(graph_of(document))), tf32))
     if wide:
         graph = with_packed_operands(graph)
     return _Writer(with_kept(once(with_parts(graph))), outputs, wide, tf32).text()
@@ -355,7 +356,7 @@ class _Writer:
     def _module(self) -> str:
         constants = "\n".join(f"{name} = {value}" for name, value in CONSTANTS.items() if name in self.constants)
         wanted = dict.fromkeys(text for helper in sorted(self.helpers) for text in HELPERS[helper])
-        functions = [text.strip() + "\n" for text in (*wanted, *sorted(self.functions))]
+        functions = [text.strip() + "\n" for text in dict.fromkeys((*wanted, *sorted(self.functions)))]
         parameters = ", ".join([*self.inputs, *self.results.values()])
         solution = f"def solution({parameters}):\n" + "\n".join(f"    {line}" for line in self.launches) + "\n"
         return module("\n\n".join([constants + "\n", *functions, *self.kernels.texts, solution]))

@@ -25,6 +25,9 @@ WORDS = {  # names in use
     "log1p": "logarithm",
     "tanh": "tangent",
     "tanh_softplus": "soft",
+    "rounded": "nearest",
+    "rounded_to_even": "nearest",
+    "rounded_to_zero": "nearest",
 }
 
 
