@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from autocomp.errors import ConfigError
 from autocomp.schedules.index import default_roots, read_index
 from autocomp.schedules.record import ScheduleRecord, from_yaml, to_yaml
 from autocomp.schedules.store import Store, all_schedules, as_fast, find, user_root
+from autocomp.targets.simulator import isa
 
 KERNEL = "void solution(int8_t A[4][4]) {\n    fence();\n}\n"
 
@@ -138,6 +140,16 @@ def test_the_shipped_index_is_that_of_the_shipped_files() -> None:
     before = read_index(shipped)
     assert before
     assert Store(shipped).entries(no_warning) == before
+
+
+def test_the_shipped_schedules_are_of_machines_as_they_are_described_now() -> None:
+    """Read as text up to the operation, as the rest of a record takes longer than all descriptions."""
+    machines = set()
+    for file in data_dir("schedules").glob("*/*/*.yaml"):
+        target = yaml.safe_load(file.read_text().partition("operation:")[0])["target"]
+        machines.add((target["name"], tuple(target["parameters"].items()), target["digest"]))
+    for name, parameters, digest in machines:
+        assert isa.load(name, dict(parameters)).digest == digest, f"`schedules verify --renew` those of {name}"
 
 
 @pytest.mark.parametrize("damage", ["", "not json", "[1]", '[{"path": "gone"}]'])
