@@ -12,7 +12,7 @@ import yaml
 
 from autocomp.errors import ConfigError
 from autocomp.targets.registry import load_target
-from autocomp.targets.simulator import remedy
+from autocomp.targets.simulator import isa, remedy
 from autocomp.targets.simulator.kernel.syntax.parser import parse as parse_kernel
 from autocomp.targets.simulator.start.idioms import fill
 from autocomp.targets.simulator.start.requirements import rows_lie_apart, takes_null
@@ -147,3 +147,12 @@ def test_a_hole_that_is_not_known_in_an_idiom_matters_where_its_text_uses_it() -
     with pytest.raises(ConfigError, match="has a hole 'size_h' that nothing fills") as caught:
         fill(replace(accelerator, idioms=(used,)), "gemm_tile", others)
     assert caught.value.hint.startswith("it is rows of an image, and not known there; known are A, B,")
+
+
+def test_sums_that_no_instruction_adds_to_are_named() -> None:
+    """Without `c[…] + …`, each command's products take the place of those before."""
+    text = (Path(__file__).parent.parent / "transforms" / "rowwise.isa").read_text()
+    machine = isa.parse(text.replace("wrap<i32>(c[d.row][j] + sum(", "wrap<i32>(sum("))
+    deep, within = (workload("rowwise", "gemm", dims={"I": 8, "J": 8, "K": depth}) for depth in (24, 8))
+    assert "adds to sums of products, and `K: 24` need several" in str(remedy.remedy(deep, machine))
+    assert "adds to sums" not in str(remedy.remedy(within, machine))

@@ -13,6 +13,7 @@ import yaml
 
 from autocomp.errors import AutocompError
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
+from autocomp.targets.simulator.isa.derived.contractions import adds, contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.idioms import shifts_alone, tile_of
 from autocomp.targets.simulator.start.naive import starting_kernel
@@ -37,8 +38,25 @@ def remedy(workload: Workload, accelerator: Accelerator) -> str | None:
     """A line to write in the workload's file, with the reason; None where nothing that is tried helps."""
     if workload.starting_kernel is not None or workload.operation not in OPERANDS:
         return None
+    if (parts := _parts_of_sums(workload, accelerator)) is not None:
+        return parts
     found = _right(workload, accelerator)
     return None if found is None else _told(workload, accelerator, found)
+
+
+def _parts_of_sums(workload: Workload, accelerator: Accelerator) -> str | None:
+    """The advice for sums of several commands on a machine that adds to none; None where that is not the matter."""
+    tile = contraction_tile(accelerator)
+    if tile is None or adds(accelerator):
+        return None
+    depth, taps = TILED[workload.operation][-1], workload.dims.get("R", 1) * workload.dims.get("S", 1)
+    if workload.dims[depth] <= tile[-1] and taps == 1:
+        return None
+    several = f"{taps} taps" if taps > 1 else f"`{depth}: {workload.dims[depth]}`"
+    return (
+        f"no instruction of {accelerator.full_name!r} adds to sums of products, and {several} need several commands "
+        "for a sum: write one that does, for tiles whose `$first` is 0, or name a kernel to start from with `kernel:`"
+    )
 
 
 @dataclass(frozen=True)

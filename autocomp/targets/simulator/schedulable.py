@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autocomp.errors import AutocompError
 from autocomp.targets.simulator import kernel
-from autocomp.targets.simulator.isa.derived.contractions import contraction_tile
+from autocomp.targets.simulator.isa.derived.contractions import adds, contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.remedy import right_form
 from autocomp.targets.simulator.start.naive import starting_kernel
@@ -21,22 +21,27 @@ _WAYS = ("", "transpose_a: true\n", "transpose_b: true\n")
 
 
 def unschedulable(accelerator: Accelerator) -> str | None:
-    """The reason why `schedule` sees no computation in the starting kernel of a small matrix multiplication, of the
-    first type and layout of which that kernel is right. None where it does, or where no such kernel is right."""
+    """The reason why `schedule` sees no computation in the starting kernel of a small matrix multiplication. That is of
+    the first type and layout of which it is right; another reason is that it is right in none of those tried. None
+    where a computation is seen, and on a machine without idioms for one."""
     for as_stated in (True, False):  # layouts are many: they come after all types
         for workload in _multiplications(accelerator):
             small = right_form(workload, accelerator, as_stated=as_stated)
             if small is not None:
                 return _reason(small, accelerator)
-    return None
+    if contraction_tile(accelerator) is None or accelerator.idiom("gemm_tile") is None:
+        return None
+    return "no starting kernel is right, of the types and layouts that were tried"
 
 
 def _multiplications(accelerator: Accelerator) -> Iterator[Workload]:
-    """Multiplications of two tiles in each direction."""
+    """Multiplications of two tiles in each direction; where no sum has several commands, of one tile's depth."""
     tile = contraction_tile(accelerator)
     if tile is None:
         return
-    dims = ", ".join(f"{name}: {2 * size}" for name, size in zip("IJK", tile, strict=True))
+    rows, columns, depth = tile
+    sizes = {"I": 2 * rows, "J": 2 * columns, "K": 2 * depth if adds(accelerator) else depth}
+    dims = ", ".join(f"{name}: {size}" for name, size in sizes.items())
     for elements in _ELEMENTS:
         for way in _WAYS:
             text = f"operation: gemm\naccelerator: any\ndtype: {elements}\n{way}dims: {{{dims}}}\n"

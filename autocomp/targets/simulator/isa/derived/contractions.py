@@ -113,6 +113,29 @@ def summed_along_columns(accelerator: Accelerator, instruction: Instruction) -> 
     return frozenset(names)
 
 
+@remembered_with(semantics)
+def adds(accelerator: Accelerator) -> bool:
+    """True if an instruction may add to sums of products: it reads, besides factors, a memory that products write."""
+    made = {
+        w.target.memory for i in multiplying(accelerator) for w in writes(accelerator, i) if w.target.element is None
+    }
+    homes = {accelerator.home(name).name for name in made}
+    local = (w for i in accelerator.instructions for w in writes(accelerator, i) if w.target.element is None)
+    read = (part for write in local for part in _besides_factors(write.value))
+    return any(accelerator.home(part.memory).name in homes for part in read if part.element is None)
+
+
+def _besides_factors(value: Expression) -> Iterator[Element]:
+    """The elements in a value that are not in a product."""
+    if isinstance(value, Element):
+        yield value
+    elif isinstance(value, Call) and value.function == "fma":
+        yield from _besides_factors(value.arguments[2])
+    elif not _is_product(value):
+        for part in children(value):
+            yield from _besides_factors(part)
+
+
 def _beside_moves(accelerator: Accelerator) -> Iterator[Instruction]:
     moving = {unit.name for unit in accelerator.units if unit.settings.get("kind") in MOVES}
     return (instruction for instruction in accelerator.instructions if instruction.unit not in moving)
