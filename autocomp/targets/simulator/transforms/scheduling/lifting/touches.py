@@ -18,7 +18,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 from autocomp.targets.simulator.transforms.scheduling.lifting.interleaved import interleaved
 from autocomp.targets.simulator.transforms.scheduling.lifting.registers import with_registers
 
-MAX_ROWS = 30_000_000  # that all commands together touch
+MAX_STRETCHES = 30_000_000  # that all commands together touch
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Touches:
                 first = self.interleaved[memory.name].numbers(self.first)
                 self.first = np.where(here, first, self.first)
                 self.last = np.where(here, first + joined.points, self.last)
-        if int((self.last - self.first)[self._local].sum()) > MAX_ROWS:
-            raise NotApplicable(f"the commands touch more than {MAX_ROWS} rows")
+        if int((self._to - self._from)[self._local].sum()) > MAX_STRETCHES:
+            raise NotApplicable(f"the commands touch more than {MAX_STRETCHES} stretches of local memory")
         self._begin = np.searchsorted(self._command, np.arange(len(commands) + 1))
 
     @cached_property
@@ -134,28 +134,52 @@ class Touches:
     # --- who wrote what is read
 
     @cached_property
+    def _ends(self) -> Column:
+        """Local rows, those of all memories one after another, at which some access begins or ends. All rows of a
+        stretch from one to the next have the same readers and writers."""
+        return np.unique(np.concatenate([self._row(self.first), self._row(self.last)]))
+
+    @cached_property
+    def _from(self) -> Column:
+        """The number of the stretch that each local access begins with."""
+        return self._number(self.first)
+
+    @cached_property
+    def _to(self) -> Column:
+        """That of the stretch after the last one of each local access."""
+        return self._number(self.last)
+
+    def _row(self, rows: Column) -> Column:
+        """The rows at one end of all local accesses, those of all memories one after another."""
+        high = int(self.last[self._local].max(initial=0)) + 1
+        return np.asarray((rows + self._memory.astype(np.int64) * high)[self._local], dtype=np.int64)
+
+    def _number(self, rows: Column) -> Column:
+        numbers = np.zeros(len(rows), dtype=np.int64)
+        numbers[self._local] = np.searchsorted(self._ends, self._row(rows))
+        return numbers
+
+    @cached_property
     def _written(self) -> tuple[Column, Column, Column]:
-        """Keys of row and time of all writes to local memory, in order, the commands, and the first row of each
+        """Keys of stretch and time of all writes to local memory, in order, the commands, and the first row of each
         write."""
         accesses = np.flatnonzero(self._local & self._write)
-        row, command = self._rows(accesses)
-        key = row * self._time + command
+        stretch, owner = self._stretches(accesses)
+        command = self._command[accesses][owner]
+        key = stretch * self._time + command
         order = np.argsort(key, kind="stable")
-        sizes = self.last[accesses] - self.first[accesses]
-        first = np.repeat(row[np.cumsum(sizes) - sizes], sizes)
-        return key[order], command[order], first[order]
+        return key[order], command[order], self._ends[self._from[accesses][owner]][order]
 
     @property
     def _time(self) -> int:
         return len(self.commands) + 1
 
-    def _rows(self, accesses: Column) -> tuple[Column, Column]:
-        """The rows of accesses, those of all memories one after another, and for each the command."""
-        sizes = self.last[accesses] - self.first[accesses]
-        high = int(self.last[self._local].max(initial=0)) + 1
-        start = np.repeat(self.first[accesses] + self._memory[accesses].astype(np.int64) * high, sizes)
-        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return start + within, np.repeat(self._command[accesses], sizes)
+    def _stretches(self, accesses: Column) -> tuple[Column, Column]:
+        """The stretches of accesses, and for each the place of its access among these."""
+        sizes = self._to[accesses] - self._from[accesses]
+        owner = np.repeat(np.arange(len(accesses)), sizes)
+        within = np.arange(len(owner)) - (np.cumsum(sizes) - sizes)[owner]
+        return self._from[accesses][owner] + within, owner
 
     def writers(self, accesses: Column) -> Column:
         """The command that wrote all of what each access reads, before the command itself. Raises NotApplicable where
@@ -188,15 +212,14 @@ class Touches:
         if not len(accesses):
             return Origins(accesses, accesses, accesses, accesses)
         key, command, first = self._written
-        rows, times = self._rows(accesses)
-        at = np.searchsorted(key, rows * self._time + times, side="left") - 1
-        if ((at < 0) | (key[np.maximum(at, 0)] // self._time != rows)).any():
+        stretch, owner = self._stretches(accesses)
+        at = np.searchsorted(key, stretch * self._time + self._command[accesses][owner], side="left") - 1
+        if ((at < 0) | (key[np.maximum(at, 0)] // self._time != stretch)).any():
             raise NotApplicable("a command reads rows that nothing has written")
-        sizes = self.last[accesses] - self.first[accesses]
-        owner = np.repeat(np.arange(len(accesses)), sizes)
         begins = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(command[at], prepend=-1))
-        within = begins - (np.cumsum(sizes) - sizes)[owner[begins]]
-        return Origins(owner[begins], command[at][begins], rows[begins] - first[at][begins], within)
+        at, owner, rows = at[begins], owner[begins], self._ends[stretch[begins]]
+        within = rows - self._ends[self._from[accesses][owner]]
+        return Origins(owner, command[at], rows - first[at], within)
 
 
 def has_rows(product: Form, factor: Touch) -> bool:
