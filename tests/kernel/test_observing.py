@@ -47,6 +47,10 @@ def test_what_else_a_statement_does_stays() -> None:
     assert left(body) == ('int n = 0; printf("%d", n++);', ())
 
 
+def test_a_function_of_the_kernels_own_is_called_whatever_its_name() -> None:
+    assert left("puts(1);", "void puts(int n) { fence(); }\n") == ("puts(1);", ())
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -21,10 +21,12 @@ EFFECTS = (ast.Assignment, ast.Increment, ast.CallThrough)
 
 def unobserved(kernel: ast.Kernel, clocks: Collection[str]) -> ast.Kernel:
     """The kernel without statements that only observe, whose lines it names as `left_out`; `clocks` are functions that
-    read the time. A whole program stays as it is."""
-    if kernel.is_program or not _called(kernel) & {*PRINTS, *clocks}:
+    read the time. A function of the kernel's own with such a name is none. A whole program stays as it is."""
+    own = {function.name for function in kernel.functions}
+    prints, read = PRINTS - own, frozenset(clocks) - own
+    if kernel.is_program or not _called(kernel) & (prints | read):
         return kernel
-    cut = [_Observations(function, frozenset(clocks)) for function in kernel.functions]
+    cut = [_Observations(function, prints, read) for function in kernel.functions]
     functions = tuple(one.without() for one in cut)
     return replace(kernel, functions=functions, left_out=tuple(sorted(line for one in cut for line in one.lines)))
 
@@ -37,8 +39,9 @@ class _Observations:
     """The observations of a function, and their lines. Variables that hold times get readings of the clock and what
     follows from them."""
 
-    def __init__(self, function: ast.Function, clocks: frozenset[str]) -> None:
+    def __init__(self, function: ast.Function, prints: frozenset[str], clocks: frozenset[str]) -> None:
         self._function = function
+        self._prints = prints
         self._clocks = clocks
         self._times = self._held_times()
         self.lines: list[int] = []
@@ -104,7 +107,7 @@ class _Observations:
 
     def _is_observation(self, expression: Any) -> bool:
         if isinstance(expression, ast.Call):
-            known = expression.function in PRINTS | self._clocks
+            known = expression.function in self._prints | self._clocks
             return known and all(map(self._only_read, expression.arguments))
         target = expression.target if isinstance(expression, ast.Assignment) else None
         held = isinstance(target, ast.Name) and target.name in self._times
