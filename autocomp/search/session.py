@@ -194,16 +194,22 @@ def _opening(request: Request, start: str) -> Callable[[], Replay] | None:
     target, workload, precedents = request.target, request.workload, request.precedents
     generated = _generated(workload, target)
     if generated is None:
-        return partial(replay, target, precedents, start, workload) if precedents else None
+        return partial(_replayed, request, start) if precedents else None
 
     def opening() -> Replay:
         text = "Begin with the generated kernel, in place of the one given."
         first = Replayed("the target", Plan(GENERATED, text), generated, None)
-        replayed = replay(target, precedents, generated, workload) if precedents else Replay()
+        replayed = _replayed(request, generated) if precedents else Replay()
         later = (replace(s, parent=0 if s.parent is None else s.parent + 1) for s in replayed.steps)
         return replace(replayed, steps=(first, *later))
 
     return opening
+
+
+def _replayed(request: Request, start: str) -> Replay:
+    """The kernels by the plans of precedents; where rules plan, those that they do not beat from the start."""
+    made = replay(request.target, request.precedents, start, request.workload)
+    return made if request.agents.models else request.target.ahead_of_rules(made, start, request.workload)
 
 
 def _generated(workload: Workload, target: Target) -> str | None:

@@ -394,3 +394,8 @@ class Target(ABC):
         """The result of applying the plans of earlier schedules to a starting kernel here. None for the way of
         `autocomp.targets.rewriting`. Raises KernelError if the kernel does not parse."""
         return None
+
+    def ahead_of_rules(self, replayed: Replay, start: str, workload: Workload) -> Replay:
+        """The replay without the kernels that the target's own rules beat with their first plan for the starting
+        kernel, as far as that is known without an evaluation."""
+        return replayed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,8 +19,12 @@ from autocomp.targets.distance import distance
 from autocomp.targets.planning import LineageStep, Plan, Precedent, Replay, Replayed
 from autocomp.targets.rewriting import REUSE
 from autocomp.targets.simulator import isa
+from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.replay import replay
+from autocomp.targets.simulator.rules.ahead import ahead_of_rules
+from autocomp.targets.simulator.rules.given import facts_of
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.transforms import candidates_of, transformation
 from autocomp.workload.model import Workload
 
 KEEP = Plan("keep", "text", "schedule", {"block": {"i": 2, "j": 3, "k": 2}})
@@ -45,11 +50,22 @@ def precedent(*plans: Plan, record: str = "record") -> Precedent:
     return Precedent(record, "digest", "gemm", 1.0, 0.9, tuple(LineageStep(plan, 100) for plan in plans))
 
 
-def replayed(sizes: tuple[int, int, int], *precedents: Precedent, dim: int = 16) -> Replay:
+def problem(sizes: tuple[int, int, int], dim: int = 16) -> tuple[str, Workload, Accelerator]:
+    """The starting kernel of a product, with its workload and machine."""
     text = f"operation: gemm\naccelerator: gemmini\ndims: {dict(zip('IJK', sizes, strict=True))}\n"
-    problem: Workload = workload.parse(text, Path("gemm.yaml"))
+    product: Workload = workload.parse(text, Path("gemm.yaml"))
     machine = isa.load("gemmini", {"DIM": dim})
-    return replay(precedents, starting_kernel(problem, machine), machine, problem)
+    return starting_kernel(product, machine), product, machine
+
+
+def replayed(sizes: tuple[int, int, int], *precedents: Precedent, dim: int = 16) -> Replay:
+    start, product, machine = problem(sizes, dim)
+    return replay(precedents, start, machine, product)
+
+
+def ahead(sizes: tuple[int, int, int], found: Replay) -> Replay:
+    start, product, machine = problem(sizes)
+    return ahead_of_rules(found, start, machine, product, "cycles")
 
 
 def test_the_opening_is_a_chain_from_the_naive_kernel_and_no_step(tmp_path: Path) -> None:
@@ -129,6 +145,29 @@ def test_plans_of_transformations_that_are_no_more_become_one_schedule() -> None
     assert step.plan.transformation == "schedule"
     assert "in place of keep in record" in step.plan.text
     assert not result.left_out
+
+
+def test_kernels_that_one_schedule_beats_are_left_out_with_their_cycles() -> None:
+    found = replayed((40, 24, 30), precedent(replace(KEEP, parameters={"block": {"i": 1, "j": 1, "k": 1}}), WIDEN))
+    kept = ahead((40, 24, 30), found)
+    assert len(found.steps) == 2
+    assert not kept.steps
+    assert [re.sub(r"[\d,]+", "N", reason) for _, reason in kept.left_out] == [
+        "keep: N cycles; schedule alone makes N",
+        "widen: N cycles; schedule alone makes N",
+    ]
+
+
+def test_what_leads_to_a_better_kernel_stays() -> None:
+    start = facts_of(*problem((40, 24, 30)))
+    first = replace(KEEP, parameters=candidates_of(transformation("schedule"), start)[0].parameters)
+    after = Plan("after", "text", "command_by_command", {})
+    slow = replace(KEEP, parameters={"block": {"i": 1, "j": 1, "k": 1}})
+    found = replayed((40, 24, 30), precedent(slow), precedent(first, after))
+    assert [(step.plan.option, step.parent) for step in ahead((40, 24, 30), found).steps] == [
+        ("keep", None),
+        ("after", 0),
+    ]
 
 
 @pytest.mark.parametrize(

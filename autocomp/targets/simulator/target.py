@@ -34,6 +34,7 @@ from autocomp.targets.simulator.remedy import remedy
 from autocomp.targets.simulator.replay import replay
 from autocomp.targets.simulator.rewrites import Rewrites
 from autocomp.targets.simulator.rules import RulesPlanner
+from autocomp.targets.simulator.rules.ahead import ahead_of_rules
 from autocomp.targets.simulator.rules.profile import profile
 from autocomp.targets.simulator.stalls import BUSY, STALLS
 from autocomp.targets.simulator.start.fenced import fenced
@@ -202,6 +203,9 @@ class SimulatorTarget(Target):
 
     def replay(self, precedents: Sequence[Precedent], start: str, workload: Workload) -> Replay:
         return replay(precedents, start, self.accelerator, workload)
+
+    def ahead_of_rules(self, replayed: Replay, start: str, workload: Workload) -> Replay:
+        return ahead_of_rules(replayed, start, self.accelerator, workload, self.pursued)
 
 
 def accelerator_of(target: Target, what: str) -> Accelerator:

@@ -21,7 +21,7 @@ EFFECTS = (ast.Assignment, ast.Increment, ast.CallThrough)
 
 def unobserved(kernel: ast.Kernel, clocks: Collection[str]) -> ast.Kernel:
     """The kernel without statements that only observe, whose lines it names as `left_out`; `clocks` are functions that
-    read the time. A function of the kernel's own with such a name is none. A whole program stays as it is."""
+    read the time. The kernel's own functions are called, whatever their names. A whole program stays as it is."""
     own = {function.name for function in kernel.functions}
     prints, read = PRINTS - own, frozenset(clocks) - own
     if kernel.is_program or not _called(kernel) & (prints | read):
