@@ -32,7 +32,7 @@ FLOATS = "operation: gemm\naccelerator: gemmini:fp32\ndtype: float32\nbias: row\
 
 
 def told(text: str, mistake: Mistake) -> str:
-    """What is said of the results of a mistake, which gets the workload, its operands as matrices, and its biases."""
+    """The likeness named for the results of a mistake, which gets a workload, operands as matrices, and biases."""
     workload = parse(text, Path("w.yaml"))
     arrays = make_inputs(workload, EXAMPLE)
     ((a, b, bias),) = products(workload, arrays)

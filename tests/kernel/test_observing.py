@@ -21,7 +21,7 @@ class Tensor:
 
 
 def left(body: str, helpers: str = "") -> tuple[str, tuple[int, ...]]:
-    """What is left of a body, in one line, and the lines that are not."""
+    """The body that is left, in one line, and the numbers of the lines left out."""
     tree = kernel.parse(f"{helpers}void solution(int8_t A[16][16]) {{\n{body}\n}}")
     result = for_tensors(tree, [Tensor()], MACHINE)
     text = kernel.print_kernel(result)

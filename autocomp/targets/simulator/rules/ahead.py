@@ -27,9 +27,8 @@ def ahead_of_rules(
     if best is None:
         return replayed
     values = [value(one) for one in made]
-    kept: dict[int, int] = {}  # the steps that stay, with their new positions
-    for number in _leading(replayed, {n for n, known in enumerate(values) if known is None or known < best}):
-        kept[number] = len(kept)
+    wanted = {number for number, known in enumerate(values) if known is None or known < best}
+    kept = {number: position for position, number in enumerate(_leading(replayed, wanted))}
     steps = [replayed.steps[number] for number in kept]
     steps = [step if step.parent is None else replace(step, parent=kept[step.parent]) for step in steps]
     unit = OBJECTIVES[objective].unit
