@@ -28,7 +28,7 @@ from random import Random
 from autocomp.targets.protocol import Evaluator
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate.further import mistake
-from autocomp.targets.simulator.evaluate.version import judge_version
+from autocomp.targets.simulator.evaluate.version import code_version
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.target import SimulatorTarget
 from autocomp.workload import Workload, derived_seed, load, parse
@@ -114,7 +114,7 @@ def main() -> int:
         evaluator, text = problem(name)
         evaluation = evaluator.evaluate(text)
         assert evaluation.correct, (name, evaluation.failure)
-    version = judge_version()
+    version = code_version()
     started, verdicts = time.monotonic(), kept(options.output, version)
     done = {verdict.mutant.number for verdict in verdicts}
     with ProcessPoolExecutor(options.workers) as pool, (options.output or Path(os.devnull)).open("a") as output:

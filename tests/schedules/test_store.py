@@ -149,7 +149,7 @@ def test_the_shipped_schedules_are_of_machines_as_they_are_described_now() -> No
         target = yaml.safe_load(file.read_text().partition("operation:")[0])["target"]
         machines.add((target["name"], tuple(target["parameters"].items()), target["digest"]))
     for name, parameters, digest in machines:
-        assert isa.load(name, dict(parameters)).digest == digest, f"`schedules verify --renew` those of {name}"
+        assert isa.load(name, dict(parameters)).machine_digest == digest, f"`schedules verify --renew` those of {name}"
 
 
 @pytest.mark.parametrize("damage", ["", "not json", "[1]", '[{"path": "gone"}]'])

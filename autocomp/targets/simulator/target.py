@@ -80,7 +80,7 @@ class SimulatorTarget(Target):
         self.pursued = objective
         self.overrides = dict(overrides or {})
         self.name = accelerator.full_name
-        self.digest = accelerator.digest if self.scheduled else f"{accelerator.digest}-{objective}"
+        self.digest = accelerator.machine_digest if self.scheduled else f"{accelerator.machine_digest}-{objective}"
         self.parameters = accelerator.parameters
         self.area = accelerator.area
         self.area_note = accelerator.area_note

@@ -23,7 +23,7 @@ from autocomp.targets.simulator.evaluate.hotspots import line_cycles
 from autocomp.targets.simulator.evaluate.objectives import ENERGY, bound_of, measured, objective_of
 from autocomp.targets.simulator.evaluate.session import Judgement, StageFailure
 from autocomp.targets.simulator.evaluate.stages import STAGE_FUNCTIONS, STAGES
-from autocomp.targets.simulator.evaluate.version import judge_version
+from autocomp.targets.simulator.evaluate.version import version_on
 from autocomp.targets.simulator.isa.energy import Energy, energy
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.workload import Workload, fresh_seed
@@ -50,7 +50,7 @@ class SimulatorEvaluator(Evaluator):
         self.accelerator = accelerator
         self.workload = workload
         self.source_name = source_name
-        self.version = judge_version()
+        self.version = version_on(accelerator)
         self._least_cycles = int(bound(workload, accelerator).value)
         self._bound = bound_of(objective, workload, accelerator)
 

@@ -1,4 +1,4 @@
-"""The version of the code that judges: a verdict holds for the version that gave it."""
+"""The version of the judge: a verdict holds for the version that gave it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from autocomp.targets.simulator.isa.model import Accelerator
+
 JUDGES = (
     "autocomp.simulator",
     "autocomp.targets.simulator.isa",
@@ -18,8 +20,13 @@ JUDGES = (
 )
 
 
+def version_on(accelerator: Accelerator) -> str:
+    """sha256 of the code that judges, and of a machine with the procedures that kernels call by name alone."""
+    return hashlib.sha256(f"{code_version()} {accelerator.digest}".encode()).hexdigest()
+
+
 @cache
-def judge_version() -> str:
+def code_version() -> str:
     """sha256 of the native core and of the Python code that evaluates, with numpy's version."""
     digest = hashlib.sha256(np.__version__.encode())
     core = importlib.import_module("autocomp.simulator._core").__file__

@@ -1,4 +1,4 @@
-"""The identity of a machine: a digest of its meaning, without the words and the places of its description."""
+"""The identity of a machine: digests of its meaning, without the words and the places of its description."""
 
 from __future__ import annotations
 
@@ -6,35 +6,42 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Any
 
 from autocomp.targets.simulator.isa.model import Accelerator
 
 # Fields that inform readers, and those that say where a model comes from: no kernel behaves differently for them.
 _WORDS = {"doc", "message", "notes", "choices", "absent", "energy_doc", "energy_notes", "area", "area_note", "unknowns"}
-# What programs may call beside the machine: a kernel that uses it is judged with it, and records with it are replayed.
-_AROUND = {"library"}
-_ORIGIN = {"source", "path", "place", "digest", "configurations", "configuration"}
+_ORIGIN = {"source", "path", "place", "digest", "machine_digest", "configurations", "configuration"}
+# What programs may call beside the machine.
+_CALLED = frozenset({"library", "procedures"})
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
-def meaning_digest(accelerator: Accelerator) -> str:
-    """sha256, in hex, of all that kernels and judges can observe of an accelerator.
+def identified(accelerator: Accelerator) -> Accelerator:
+    """An accelerator with its two digests: sha256, in hex, of all that kernels and judges can observe, and of the same
+    without the procedures that a kernel may call or not.
 
     A field that has its default is left out, so that a new kind of declaration leaves the machines without it as they
     were.
     """
-    text = json.dumps(_meaning(accelerator), sort_keys=True, separators=(",", ":"))
+    alone = _digest(_meaning(accelerator, left_out=_CALLED))
+    called = [_meaning(getattr(accelerator, name)) for name in sorted(_CALLED)]
+    return replace(accelerator, digest=_digest([alone, called]), machine_digest=alone)
+
+
+def _digest(meaning: Any) -> str:
+    text = json.dumps(meaning, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _meaning(value: Any) -> Any:
+def _meaning(value: Any, left_out: frozenset[str] = frozenset()) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         told = [
             f
             for f in fields(value)
-            if f.name not in _WORDS | _ORIGIN | _AROUND and not _is_default(f, getattr(value, f.name))
+            if f.name not in _WORDS | _ORIGIN | left_out and not _is_default(f, getattr(value, f.name))
         ]
         parts = {f.name: _meaning(getattr(value, f.name)) for f in told}
         if isinstance(parts.get("text"), str):

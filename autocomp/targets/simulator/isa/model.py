@@ -208,6 +208,7 @@ class Accelerator:
     settings: Mapping[str, int | float | str]  # "host.issue", "front.queue", "hazards.…"
     source: str  # the text it was parsed from
     digest: str  # sha256 of its meaning, hex: isa.identity
+    machine_digest: str  # the same without procedures, which a kernel may call or not
     path: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)  # what a parameter or constant means
     configurations: tuple[Configuration, ...] = ()  # all that the description offers

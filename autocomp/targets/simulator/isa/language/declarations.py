@@ -12,7 +12,7 @@ from lark import Token
 from autocomp.data import closest
 from autocomp.errors import IsaError
 from autocomp.targets.simulator.isa.energy import check_energy
-from autocomp.targets.simulator.isa.identity import meaning_digest
+from autocomp.targets.simulator.isa.identity import identified
 from autocomp.targets.simulator.isa.language.configurations import build_configurations, check_presets, select
 from autocomp.targets.simulator.isa.language.declaring.calls import (
     declare_alias,
@@ -136,6 +136,7 @@ def _finish(draft: Draft, name: Token, text: str, source_name: str) -> Accelerat
         settings=draft.settings,
         source=text,
         digest="",
+        machine_digest="",
         path=source_name,
         notes=draft.notes,
         unknowns=draft.unknowns,
@@ -151,7 +152,7 @@ def _finish(draft: Draft, name: Token, text: str, source_name: str) -> Accelerat
     check_timing(accelerator, draft.places)
     check_main_memory(accelerator, draft.places)
     check_energy(accelerator, draft.energy_places)
-    return replace(accelerator, digest=meaning_digest(accelerator))
+    return identified(accelerator)
 
 
 def _library(draft: Draft, node: SyntaxTree) -> None:
