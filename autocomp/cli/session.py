@@ -28,6 +28,7 @@ from autocomp.report.runs.listing import comparison, summary_of, with_units
 from autocomp.report.terminal import amount_text
 from autocomp.schedules.experience import remember
 from autocomp.schedules.from_run import record_of
+from autocomp.schedules.record import from_yaml
 from autocomp.schedules.store import Store, as_fast, user_root
 from autocomp.search import RunFolder, SearchResult
 from autocomp.search.budget import Budget
@@ -94,7 +95,9 @@ def search_and_report(
         if confirmed:
             console.print(confirmation_table(confirmed))
             console.print(conclusion(confirmed), markup=False)
-        print_paths(console, folder.best_kernel, folder.path, schedule, _findable(request.workload))
+        print_paths(
+            console, folder.best_kernel, folder.path, _schedule_text(schedule, best), _findable(request.workload)
+        )
         if useless is not None:
             say(f"error: {useless}\nhint: read what was said: autocomp report {folder.path}", err=True)
     if as_json:
@@ -206,6 +209,15 @@ def keep(request: Request, folder: RunFolder, result: SearchResult, best: Candid
         return None
     record = record_of(request, result, best, folder.kernel(best.kernel), datetime.now().astimezone())
     return as_fast(record, warn) or Store(user_root()).put(record)[0]
+
+
+def _schedule_text(path: Path | None, best: Candidate) -> str:
+    """The file, and the value of the schedule in it if that is a better one, from before this search."""
+    if path is None:
+        return ""
+    result = from_yaml(path.read_text(encoding="utf-8"), str(path)).result
+    before = f"; its kernel is from before: {amount_text(result.value)} {result.objective.unit}"
+    return f"{path}{before if result.value != best.value else ''}"
 
 
 def _utilisation(candidate: Candidate) -> float | None:

@@ -1,6 +1,6 @@
 """Reports: what a person reads, made from a run folder or an evaluation."""
 
-from autocomp.report.evaluation import print_evaluation, print_kinds
+from autocomp.report.evaluation import print_evaluation
 from autocomp.report.over_time import print_over_time
 from autocomp.report.runs.progress import SearchProgress
 from autocomp.report.runs.run import RunView
@@ -12,7 +12,6 @@ __all__ = [
     "SearchProgress",
     "make_console",
     "print_evaluation",
-    "print_kinds",
     "print_over_time",
     "print_paths",
     "print_search",

@@ -16,14 +16,17 @@ SHOWN_CAUSES = 3
 MARKS = {"passed": "green", "failed": "red", "skipped": "dim"}
 
 
-def print_evaluation(console: Console, evaluation: Evaluation) -> None:
-    """All views of an evaluation; those after the verdicts for a correct kernel only. A wrong one's mislead."""
+def print_evaluation(console: Console, evaluation: Evaluation, kinds: Mapping[str, Bound] | None = None) -> None:
+    """All views of an evaluation, with the bounds of `kinds` of kernels; those after the verdicts for a correct kernel
+    only. A wrong one's mislead."""
     console.print(stages_table(evaluation))
     if evaluation.measurement is None or not evaluation.correct:
         return
     console.print(measurement_text(evaluation))
     if evaluation.bound is not None and evaluation.bound.explanation:
         console.print(f"bound: {evaluation.bound.explanation}")
+    for text in kinds_text(evaluation, kinds or {}):
+        console.print(text)
     drawn = "" if evaluation.seed is None else f"; inputs of --judge-seed {evaluation.seed}"
     figures = "".join(f"{text}; " for text in figures_text(evaluation))
     console.print(f"{figures}evaluated in {evaluation.seconds:.2f} s{drawn}")
@@ -32,15 +35,17 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
         console.print(table)
 
 
-def print_kinds(console: Console, evaluation: Evaluation, bounds: Mapping[str, Bound]) -> None:
+def kinds_text(evaluation: Evaluation, bounds: Mapping[str, Bound]) -> list[str]:
     """The share of the bounds of kinds of kernels that a correct kernel reaches, where they say more than the bound."""
-    if evaluation.value is None or evaluation.bound is None or not evaluation.correct:
-        return
+    texts: list[str] = []
+    if evaluation.value is None or evaluation.bound is None:
+        return texts
     for kind, bound in bounds.items():
         if evaluation.objective.rank(bound.value) > evaluation.objective.rank(evaluation.bound.value):
             share = percent(evaluation.objective.ratio(bound.value, evaluation.value))
             parts = ", ".join(f"{name} {amount_text(value)}" for name, value in bound.parts.items())
-            console.print(f"bound of {kind}: {amount_text(bound.value)} ({parts}), {share} of it")
+            texts.append(f"bound of {kind}: {amount_text(bound.value)} ({parts}), {share} of it")
+    return texts
 
 
 def stages_table(evaluation: Evaluation) -> Grid:

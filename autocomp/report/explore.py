@@ -31,7 +31,7 @@ def points_table(points: Sequence[Point]) -> Grid:
         name("point"),
         *(figure(heading) for heading in headings),
         words("why it cannot run"),
-        note=f"* on the Pareto front: no other point has less {weighed} or area, without more of another of these",
+        note=f"* on the Pareto front: no other point is better in {weighed} or area, and worse in none",
     )
     for point in sorted(points, key=lambda p: (p.total is None, p.area or 0)):
         product = None if point.total is None or point.area is None else point.total * point.area

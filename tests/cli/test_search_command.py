@@ -48,6 +48,13 @@ def test_the_winner_is_a_schedule(autocomp: Command, found: dict[str, Any]) -> N
     assert [plan["option"] for plan in shown["plans"]] == [step["option"] for step in found["lineage"]]
     assert autocomp("schedules", "show", listed["identity"][:8], "--kernel").stdout == shown["kernel"]
     assert "I=512 J=512 K=512" in autocomp("schedules", "list").stdout
+    assert autocomp("schedules", "list", "nothing/").stdout == "no schedules whose path begins with nothing/\n"
+
+
+def test_a_schedule_from_before_that_is_better_is_said_to_be_so(autocomp: Command, found: dict[str, Any]) -> None:
+    worse = autocomp("search", "gemm", "--workers", 1, "--dropout", 0, "--evaluations", 2).stdout
+    assert f"{found['schedule']}; its kernel is from before: {found['best_cycles']:,} cycles\n" in worse
+    assert "from before" not in autocomp("resume", found["run"], "--workers", 1).stdout
 
 
 def test_a_finished_run_resumes_to_the_same_result(autocomp: Command, found: dict[str, Any]) -> None:

@@ -76,7 +76,7 @@ def run(
     Exits with 5 if the kernel does not parse or check. Exits with 6 if it fails another correctness stage, or if the
     hardware does not confirm it.
     """
-    from autocomp.report import make_console, print_evaluation, print_kinds
+    from autocomp.report import make_console, print_evaluation
 
     text = read_kernel(kernel)
     if workload is None:
@@ -98,8 +98,7 @@ def run(
         console = make_console(sys.stdout, plain)
         if cause:
             console.print(f"cause: {cause}")
-        print_evaluation(console, evaluation)
-        print_kinds(console, evaluation, kinds)
+        print_evaluation(console, evaluation, kinds)
         if evaluator is None:
             print_shape(console, shape, evaluation)
     if not evaluation.correct:

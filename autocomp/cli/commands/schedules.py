@@ -36,15 +36,17 @@ def schedules() -> None:
 
 
 @schedules.command("list")
+@click.argument("start", default="")
 @output_options
-def list_(as_json: bool, plain: bool) -> None:
-    """List all schedules of the user's store and the shipped one."""
+def list_(start: str, as_json: bool, plain: bool) -> None:
+    """List the schedules of the user's store and the shipped one: all, or those whose path begins with START, such as
+    gemmini/gemm/I512."""
     from autocomp.report import make_console
     from autocomp.report.grid import Grid, figure, name
     from autocomp.report.terminal import amount_text, percent
     from autocomp.schedules.store import all_schedules
 
-    stored = all_schedules(warn)
+    stored = [s for s in all_schedules(warn) if s.entry.path.startswith(start)]
     if as_json:
         print_json([_document(s) for s in stored])
         return
@@ -56,7 +58,8 @@ def list_(as_json: bool, plain: bool) -> None:
         machine, value = entry.target.removeprefix("simulator:"), f"{amount_text(entry.value)} {entry.unit}"
         grid.add(machine, entry.operation, dims, value, percent(entry.ratio), s.path.name)
     console = make_console(sys.stdout, plain)
-    console.print(grid if stored else "no schedules yet; autocomp search writes one")
+    begun = f"whose path begins with {start}" if start else "yet; autocomp search writes one"
+    console.print(grid if stored else f"no schedules {begun}", markup=False)
 
 
 @schedules.command()
@@ -230,11 +233,12 @@ def experience(as_json: bool, plain: bool) -> None:
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 def forget(targets: tuple[str, ...]) -> None:
     """Remove from your store the experience with the targets TARGET, or all of it; schedules stay."""
+    from autocomp.report.terminal import counted
     from autocomp.schedules.experience import forget
     from autocomp.schedules.index import user_root
 
     gone = forget(user_root(), targets)
-    say(f"removed the experience of {len(gone)} operations from {user_root()}")
+    say(f"removed the experience of {counted(len(gone), 'operation')} from {user_root()}")
 
 
 @schedules.command()
@@ -246,6 +250,7 @@ def gc(dry_run: bool, as_json: bool) -> None:
     The others are the schedules under their proper names in your store, and those of other stores, such as the shipped
     one.
     """
+    from autocomp.report.terminal import counted
     from autocomp.schedules.garbage import collect, garbage
     from autocomp.schedules.index import default_roots
 
@@ -258,7 +263,7 @@ def gc(dry_run: bool, as_json: bool) -> None:
         return
     for item in removable:
         say(f"{item.path}: {item.reason}")
-    say(f"{len(removable)} files {'would go' if dry_run else 'removed'} from {root}")
+    say(f"{counted(len(removable), 'file')} {'would go' if dry_run else 'removed'} from {root}")
 
 
 def _document(stored: Stored) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from autocomp.report.runs.run import RunView
-from autocomp.report.terminal import amount_text, percent, sparkline
+from autocomp.report.terminal import amount_text, counted, percent, sparkline
 from autocomp.search.budget import Budget
 from autocomp.search.candidate import CORRECT
 from autocomp.search.log.journal import Event
@@ -93,9 +93,8 @@ def phase(view: RunView) -> str:
 
 def budget_parts(view: RunView, budget: Budget) -> list[str]:
     """Each budget as used and granted, and an estimate of the time left."""
-    evaluations = "" if budget.evaluations is None else f" of {budget.evaluations}"
     seconds = "" if budget.seconds is None else f" of {budget.seconds:.0f}"
-    parts = [f"{view.evaluations}{evaluations} {_evaluations(view, budget)}", f"{view.seconds:.0f}{seconds} s"]
+    parts = [f"{view.evaluations}{_granted(view, budget)}", f"{view.seconds:.0f}{seconds} s"]
     if budget.tokens is not None:
         used = view.usage["prompt_tokens"] + view.usage["completion_tokens"]
         parts.append(f"{used:,} of {budget.tokens:,} tokens")
@@ -122,13 +121,15 @@ def trajectory_line(view: RunView) -> str:
 
 def best_line(view: RunView, budget: Budget) -> str:
     """A new best kernel in one line."""
-    granted = "" if budget.evaluations is None else f" of {budget.evaluations}"
     value = f"{amount_text(view.best):>13} {view.objective.unit}  {percent(view.ratio):>7} of bound"
-    return f"{view.seconds:>7.1f} s  {value}  {view.evaluations:>4}{granted} {_evaluations(view, budget)}"
+    return f"{view.seconds:>7.1f} s  {value}  {view.evaluations:>4}{_granted(view, budget)}"
 
 
-def _evaluations(view: RunView, budget: Budget) -> str:
-    return "evaluation" if view.evaluations == 1 and budget.evaluations is None else "evaluations"
+def _granted(view: RunView, budget: Budget) -> str:
+    """The words after the number of evaluations: how many there may be, and the noun."""
+    if budget.evaluations is not None:
+        return f" of {counted(budget.evaluations, 'evaluation')}"
+    return " evaluation" if view.evaluations == 1 else " evaluations"
 
 
 def usage_text(view: RunView) -> str:

@@ -105,7 +105,7 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
     )
     if view.cached or view.damaged:
         damaged = f"; {view.damaged} damaged entries were ignored" if view.damaged else ""
-        console.print(f"cache: {view.cached} verdicts were known from before{damaged}")
+        console.print(f"cache: {counted(view.cached, 'verdict')} known from before{damaged}")
     costs = costs_table(view)
     if costs is not None:
         console.print(costs)
@@ -115,18 +115,19 @@ def print_search(console: Console, view: RunView, utilisation: float | None = No
 
 def reuse_text(reused: Mapping[str, Any], objective: Objective) -> str:
     """The part of one schedule in a run: plans replayed, the value reached, evaluations, plans left out."""
-    value, plans = reused["value"], ", ".join(reused["replayed"]) or "none"
+    value, plans = reused["value"], ", ".join(reused["replayed"])
     reached = f"{amount_text(value)} {objective.unit}" if value is not None else "no kernel that holds"
     judged = counted(reused["evaluations"], "evaluation")
-    text = f"reuse of {reused['record']}: plans replayed: {plans}; {reached} in {judged}"
+    outcome = f"plans replayed: {plans}; {reached} in {judged}" if plans else "no plan was replayed"
+    text = f"reuse of {reused['record']}: {outcome}"
     return text + "".join(f"\n  left out: {reason}" for reason in reused["left_out"])
 
 
-def print_paths(console: Console, kernel: Path, run: Path, schedule: Path | None, workload: str) -> None:
-    """Where the results lie, and how to look further."""
+def print_paths(console: Console, kernel: Path, run: Path, schedule: str, workload: str) -> None:
+    """Where the results lie, the schedule if there is one, and how to look further."""
     rows = [("kernel", str(kernel)), ("run", str(run))]
-    if schedule is not None:
-        rows.append(("schedule", str(schedule)))
+    if schedule:
+        rows.append(("schedule", schedule))
     rows.append(("look further", shlex.join(["autocomp", "run", str(kernel), "--workload", str(workload)])))
     for label, value in rows:
         console.print(f"{label + ':':<14}{value}", soft_wrap=True, markup=False)

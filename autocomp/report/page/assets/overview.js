@@ -58,7 +58,7 @@ function roofline(run) {
   const [left, right] = spread([ridge, ...points.map((point) => point.x)], 1.6);
   const [bottom] = spread([...points.map((point) => point.y), peak], 1.6);
   return {
-    x: { scale: logarithmic(left, right), label: "multiply-accumulates (MACs) per DRAM byte" },
+    x: { scale: logarithmic(left, right), label: "multiply-accumulates per DRAM byte" },
     y: { scale: logarithmic(bottom, peak * 1.5), label: `MACs per ${run.unit.replace(/s$/, "")}` },
     lines: [
       { points: [...(bus ? [{ x: left, y: left * bus }] : []), { x: ridge, y: peak }, { x: right, y: peak }], tint: "soft", weight: 1.5, name: `roof: ${bus ? `${brief(bus)} B, ` : ""}${count(peak)} MACs a cycle` },
