@@ -45,6 +45,7 @@ FLAGGED = {"accelerator": "flagged", "scale": 0.0078125}
 CIRCULAR = {"accelerator": "circular", "result": "int32"}
 BIASED = {"accelerator": "biased", "bias": "row"}
 TWINS = {"accelerator": "twins", "scale": 0.0078125}
+RESIZED = {"accelerator": "resized", "result": "int32", "layout": {"B": "J K"}}
 KEPT = {"accelerator": "kept", "scale": 0.0078125, "layout": {"A": "K I"}}
 
 
@@ -83,6 +84,7 @@ def cycles(workload: Workload, accelerator: isa.Accelerator, text: str) -> float
         ),
         pytest.param(KEPT, (32, 32, 128), 0.6, id="sums that no operand names, and units that fences order"),
         pytest.param(CIRCULAR, (22, 16, 24), 0.6, id="rows that wrap round, and sums in every fourth row"),
+        pytest.param({**RESIZED, "bias": "row"}, (7, 6, 20), 0.8, id="sizes that are set again at each edge"),
         pytest.param(RVV, (16, 128, 32), 0.6, id="vectors"),
         pytest.param(RVV, (9, 72, 17), 0.6, id="short vectors", marks=pytest.mark.long),
         pytest.param({**RVV, "bias": "row"}, (8, 160, 12), 0.6, id="a bias", marks=pytest.mark.long),

@@ -92,7 +92,8 @@ def _merging(computation: Contraction, tasks: Tasks, dim: str) -> _Merging | Non
     product = counted(tasks, tasks.product, "product", "depth", dim, size)
     deep = instruction_role(tasks.accelerator, tasks.product.instruction).named("depth")
     room = tasks.rooms["right"]
-    if not columns or not deep_rows or {*deep} - product or (room.rows == size and not deep) or tasks.row_settings:
+    configured = tasks.row_settings or tasks.set_again
+    if not columns or not deep_rows or {*deep} - product or (room.rows == size and not deep) or configured:
         return None
     most = min(
         tasks.memory("left").cols // size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autocomp.targets.simulator.isa import model as m
@@ -68,6 +69,14 @@ class Several:
 
 
 Value = int | float | Varied | Extent | Rows | Element | Apart | Several
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A configuring command in front of each one that needs it, with operands that may differ by tile."""
+
+    instruction: m.Instruction
+    operands: Mapping[str, Value]
 
 
 def short_along(value: Value) -> str:

@@ -64,7 +64,7 @@ class _Sizing:
 
     def outcome(self) -> tuple[Contraction, Tasks] | None:
         tiles = self._c.extents[self._dim] - self._halved
-        if self._step < 2 or -(-self._total // self._step) != tiles or not self._follows():
+        if self._t.set_again or self._step < 2 or -(-self._total // self._step) != tiles or not self._follows():
             return None
         place = self._in_factor()
         if place is None:

@@ -11,23 +11,28 @@ import numpy as np
 from autocomp.targets.simulator.isa import algebra
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.derived.roles import instruction_role
-from autocomp.targets.simulator.isa.tree import AddressField, Expression, Name, Number
+from autocomp.targets.simulator.isa.tree import AddressField
 from autocomp.targets.simulator.kernel.code.bytecode import POINTER_SHIFT
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Column, Commands
-from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, effects_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.tile_roles import Rest, Role, Whole
+from autocomp.targets.simulator.transforms.scheduling.lowering.configured import Configuration
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
-from autocomp.targets.simulator.transforms.scheduling.lowering.operands import FIRST, ROW, Element, Rows, Value, Varied
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
+    FIRST,
+    Element,
+    Rows,
+    Setting,
+    Value,
+    Varied,
+)
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import (
     Command,
     Filling,
     Parts,
     Pieces,
     Room,
-    RowSetting,
     Tasks,
-    record_of,
 )
 from autocomp.targets.simulator.transforms.scheduling.lowering.variants import once_more
 
@@ -54,8 +59,8 @@ class _Taker:
             self._product(),
             tuple(self._command(role, whole.of_results, "") for role in whole.finish),
             self._command(whole.store, whole.of_results, "result"),
-            tuple(self._settings()),
-            tuple(self._row_settings()),
+            tuple(self._configuration.once()),
+            tuple(self._configuration.by_row()),
             next(((f.instruction, f.operands) for f in self.commands.forms if f.role == "fence"), None),
             again=self._again,
             first=self._product(first=True) if self._separate else None,
@@ -149,7 +154,21 @@ class _Taker:
         if any(form.instruction is not instruction for form in forms):
             raise NotApplicable("tiles of one kind are moved by several instructions")
         operands = {p.name: self._value(role, p, coordinates, pointer) for p in instruction.parameters}
-        return Command(instruction, operands, self._piece(role), forms[0], self._parts(role, operands, coordinates))
+        parts = self._parts(role, operands, coordinates)
+        return Command(instruction, operands, self._piece(role), forms[0], parts, self._before(role, coordinates))
+
+    def _before(self, role: Role, coordinates: Mapping[str, Column]) -> tuple[Setting, ...]:
+        """The configuration that the commands of a role need where it changes from tile to tile."""
+
+        def by_tile(parameter: m.Parameter, values: Column) -> Value:
+            name = f"the operand {parameter.name!r} of a setting"
+            return self._by_tile(role, values, coordinates, name, self._number(parameter))
+
+        return self._configuration.before(role, by_tile)
+
+    @cached_property
+    def _configuration(self) -> Configuration:
+        return Configuration(self.whole, tuple(self._roles()))
 
     def _parts(self, role: Role, operands: Mapping[str, Value], coordinates: Mapping[str, Column]) -> Parts | None:
         """The difference of the commands of a tile from its first one."""
@@ -277,86 +296,9 @@ class _Taker:
         dram = [t for t in self.whole.touches.forms[number] if t.memory == self.commands.accelerator.dram.name]
         return Pieces(*self.whole.touches.pieces(dram[0])) if dram else None
 
-    # --- configuration
-
-    def _configuring(self) -> Iterator[Form]:
-        """The commands that set registers and touch no memory."""
-        for number, form in enumerate(self.commands.forms):
-            if self._effects(form) and not self.whole.touches.forms[number]:
-                yield form
-
-    def _settings(self) -> Iterator[tuple[m.Instruction, Numbers]]:
-        """The configuration that is made once. Raises NotApplicable where it changes."""
-        by_row = {name for name, _, _, _ in self._indexed()}
-        known: dict[tuple[str, int | None, str], int | float] = {}
-        for form in self._configuring():
-            records = {(name, _place(form, index), part): v for (name, index, part), v in self._effects(form).items()}
-            for register, value in records.items():
-                constant = form.evaluate(value)
-                number = constant.value if isinstance(constant, Number) else None
-                if number is None or known.setdefault(register, number) != number:
-                    raise NotApplicable(f"{form.name} changes what it has set before")
-            if not any(name in by_row for name, _, _ in records):
-                yield form.instruction, form.operands
-
-    def _effects(self, form: Form) -> Mapping[tuple[str, Expression | None, str], Expression]:
-        return effects_of(self.commands.accelerator, form.instruction)
-
-    def _indexed(self) -> Iterator[tuple[str, str, Expression, int]]:
-        """The records that commands choose by the row of a tile: the record, the buffer, its index from the row, and a
-        row that the kernel uses."""
-        seen: set[tuple[str, str]] = set()
-        for role in self._roles():
-            form = self.commands.forms[int(self.commands.form[role.commands[0]])]
-            for part in form.mentioned():
-                fields = {f for f in algebra.walk(part.index) if isinstance(f, AddressField)} if part.index else set()
-                if len(fields) != 1:
-                    continue
-                (field,) = fields
-                assert part.index is not None
-                for buffer, (touch, accesses) in role.rows.items():
-                    if touch.operand == field.parameter and (part.state, buffer) not in seen:
-                        if touch.memory in self.whole.touches.interleaved:
-                            raise NotApplicable(f"the rows of {touch.memory} that choose a record are not side by side")
-                        seen.add((part.state, buffer))
-                        yield (
-                            part.state,
-                            buffer,
-                            _along_rows(part.index, field),
-                            int(self.whole.touches.first[accesses[0, 0]]),
-                        )
-
-    def _row_settings(self) -> Iterator[RowSetting]:
-        for state, buffer, index, row in self._indexed():
-            at = record_of(index, row)
-            for form in self._configuring():
-                for (name, place, _), _ in self._effects(form).items():
-                    if name != state or not isinstance(place, Name) or _place(form, place) != at:
-                        continue
-                    operands = {n: v for n, v in form.operands.items() if n != place.name}
-                    yield RowSetting(buffer, form.instruction, operands, place.name, index)
-                    break
-                else:
-                    continue
-                break
-
 
 def _memories(space: m.AddressSpace) -> set[str]:
     return {memory for memory, _, _ in space.memories}
-
-
-def _place(form: Form, index: Expression | None) -> int | None:
-    if index is None:
-        return None
-    value = form.evaluate(index)
-    if not isinstance(value, Number):
-        raise NotApplicable(f"it is not seen what {form.name} configures")
-    return int(value.value)
-
-
-def _along_rows(index: Expression, field: AddressField) -> Expression:
-    """An index with the row of an address replaced by the name `ROW`."""
-    return algebra.substitute(index, lambda part: Name(ROW) if part == field else None)
 
 
 def _first_of_each(result: Column, commands: Column) -> np.ndarray:

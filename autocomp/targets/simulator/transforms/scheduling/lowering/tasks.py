@@ -26,6 +26,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Num
 from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     ROW,
     Extent,
+    Setting,
     Value,
     Varied,
     short_along,
@@ -56,13 +57,14 @@ class Parts:
 @dataclass(frozen=True)
 class Command:
     """A command with its operands. `piece` is what it moves at most; `given` is its form in the kernel. Where a tile
-    needs several, `parts` says how they differ from the first."""
+    needs several, `parts` says how they differ from the first. `settings` come in front of it: others change them."""
 
     instruction: m.Instruction
     operands: Mapping[str, Value]
     piece: Pieces | None
     given: Form = field(repr=False)
     parts: Parts | None = None
+    settings: tuple[Setting, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,13 @@ class Tasks:
             return ""
         (dim,) = filling.short(load)
         return dim if grid.last[dim] > 1 and dim not in grid.schedule.cores else ""
+
+    @cached_property
+    def set_again(self) -> bool:
+        """True if registers that change say how large tiles are: these stay as they are."""
+        moves = (command for operand in self.loads for command in (*self.chain(operand), *self.near.get(operand, ())))
+        others = (self.start, self.extra, self.first, self.product, *self.results)
+        return any(command.settings for command in (*moves, *others) if command is not None)
 
     @property
     def results(self) -> tuple[Command, ...]:

@@ -71,7 +71,8 @@ class WholeNest(WholeCommands):
             last = {dim: str(self.grid.tiles[dim] - 1) for dim in dims}
             row, source = self._extra_row(last), self._source_of("start")
             filling = {name: self._whole_tile(value, source, row) for name, value in extra.operands.items()}
-            lines = [str(self.call(extra.instruction, filling)), *lines]
+            settings = self._set(extra, lambda value: self._whole_tile(value, source, row))
+            lines = [*settings, str(self.call(extra.instruction, filling)), *lines]
         commands = [c for c in (leaves.start, leaves.first, leaves.product, *leaves.finish) if c is not None]
         reading = [c for c in commands if any(isinstance(v, Rows) and v.buffer == EXTRA for v in c.operands.values())]
         units = dict.fromkeys(c.instruction.unit for c in reading)
@@ -98,7 +99,8 @@ class WholeNest(WholeCommands):
             row = f"{row} + {int(values[filling.rows]) - rows - 1}"
             placed = {n: self._whole_tile(v, source, row) for n, v in load.operands.items() if isinstance(v, Rows)}
             values = {**values, **filling.least, **placed, filling.rows: rows + 1}
-        lines = [str(self.call(load.instruction, values))]
+        settings = self._set(load, lambda value: self._whole_tile(value, source, row))
+        lines = [*settings, str(self.call(load.instruction, values))]
         last: list[str] = []
         for dim in sorted(short):
             name, tiles, block = self.block_name(dim), self.grid.tiles[dim], self.grid.block[dim]

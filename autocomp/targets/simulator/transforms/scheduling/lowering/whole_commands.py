@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -41,12 +41,17 @@ class WholeCommands(WholePlaces):
         def text(value: Value, step: int = 0) -> str | int | float:
             return self._text(value, tile, at, phases, when or {}, step)
 
-        parts = command.parts
+        parts, settings = command.parts, self._set(command, text)
         if parts is None:
-            return [str(self.call(command.instruction, {name: text(v) for name, v in command.operands.items()}))]
+            operands = {name: text(value) for name, value in command.operands.items()}
+            return [*settings, str(self.call(command.instruction, operands))]
         operands = {name: text(value, parts.steps.get(name, 0)) for name, value in command.operands.items()}
         head = f"for (int {_PART} = 0; {_PART} < {text(parts.count)}; {_PART}++) {{"
-        return [head, str(self.call(command.instruction, operands)), "}"]
+        return [*settings, head, str(self.call(command.instruction, operands)), "}"]
+
+    def _set(self, command: Command, text: Callable[[Value], str | int | float]) -> Lines:
+        """The settings that a command needs."""
+        return [str(self.call(s.instruction, {n: text(v) for n, v in s.operands.items()})) for s in command.settings]
 
     def _text(
         self,
