@@ -163,3 +163,14 @@ def test_words_for_an_operand_are_those_in_its_range() -> None:
     )
     assert isa.parse(text, "m.isa").instructions[0].parameters[0].choices == ("LOW",)
     assert isa.parse(text, "m.isa", None, "real").instructions[0].parameters[0].choices == ("LOW", "HIGH")
+
+
+def test_a_value_that_another_configuration_has_is_named_with_what_is_said_of_it() -> None:
+    machine = isa.load("gemmini")
+    configure_store = machine.instruction("configure_store")
+    assert configure_store is not None
+    activation = next(p for p in configure_store.parameters if p.name == "act")
+    assert machine.elsewhere(activation).startswith("; not on gemmini: LAYERNORM (where HAS_NORMALIZATIONS), IGELU")
+    normalising = isa.load("gemmini:ibert").instruction("configure_store")
+    assert normalising is not None
+    assert [p.beyond for p in normalising.parameters if p.name == "act"] == [()]

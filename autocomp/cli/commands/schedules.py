@@ -40,7 +40,7 @@ def schedules() -> None:
 @output_options
 def list_(start: str, as_json: bool, plain: bool) -> None:
     """List the schedules of the user's store and the shipped one: all, or those whose path begins with START, such as
-    gemmini/gemm/I512."""
+    MACHINE/gemm/I512."""
     from autocomp.report import make_console
     from autocomp.report.grid import Grid, figure, name
     from autocomp.report.terminal import amount_text, percent

@@ -12,7 +12,19 @@ from typing import Any
 from autocomp.targets.simulator.isa.model import Accelerator
 
 # Fields that inform readers, and those that say where a model comes from: no kernel behaves differently for them.
-_WORDS = {"doc", "message", "notes", "choices", "absent", "energy_doc", "energy_notes", "area", "area_note", "unknowns"}
+_WORDS = {
+    "doc",
+    "message",
+    "notes",
+    "choices",
+    "beyond",
+    "absent",
+    "energy_doc",
+    "energy_notes",
+    "area",
+    "area_note",
+    "unknowns",
+}
 _ORIGIN = {"source", "path", "place", "digest", "machine_digest", "configurations", "configuration"}
 # What programs may call beside the machine.
 _CALLED = frozenset({"library", "procedures"})

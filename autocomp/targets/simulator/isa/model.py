@@ -70,6 +70,7 @@ class Parameter:
     low: int | None = None  # inclusive range of integers, as evaluated
     high: int | None = None
     choices: tuple[str, ...] = ()  # names of constants that are meant here, for documentation and prompts
+    beyond: tuple[str, ...] = ()  # those outside of the range: other configurations have them
     doc: str = ""
     memory: str = ""  # of a pointer: the memory of its tensors, where that is not the first of kind dram
 
@@ -245,6 +246,12 @@ class Accelerator:
     def full_name(self) -> str:
         """The name by which users select this machine, as in `name:configuration`."""
         return f"{self.name}:{self.configuration}" if self.configuration else self.name
+
+    def elsewhere(self, operand: Parameter) -> str:
+        """The named values of an operand that other configurations take, with what the description says of them; empty
+        for most operands."""
+        named = ", ".join(f"{name} ({self.notes[name]})" if name in self.notes else name for name in operand.beyond)
+        return f"; not on {self.full_name}: {named}" if named else ""
 
     def memory(self, name: str) -> Memory:
         return next(m for m in self.memories if m.name == name)

@@ -143,9 +143,11 @@ def _kind(scope: Scope, name: str, node: SyntaxTree) -> Parameter:
             for word in cast(list[Token], part.children):
                 if str(word) not in scope.constants:
                     unknown(scope, word, "constant", str(word), list(scope.constants))
+    beyond: tuple[str, ...] = ()
     if low is not None and high is not None:
-        names = tuple(name for name in names if low <= scope.constants[name] <= high)
-    return Parameter(name, "integer", low=low, high=high, choices=names)
+        beyond = tuple(name for name in names if not low <= scope.constants[name] <= high)
+    choices = tuple(name for name in names if name not in beyond)
+    return Parameter(name, "integer", low=low, high=high, choices=choices, beyond=beyond)
 
 
 def _timing(scope: Scope, node: SyntaxTree, timing: dict[str, Expression], words: dict[str, str]) -> None:

@@ -179,7 +179,8 @@ class _Lowering:
         name = Name(parameter.name)
         condition = Binary("&&", Binary(">=", name, Number(low)), Binary("<=", name, Number(high)))
         allowed = f"must be {low}" if low == high else f"must be {low} to {high}"
-        return self.builder.require(nodes.build(condition, Environment()), f"{parameter.name} {allowed}")
+        message = f"{parameter.name} {allowed}{self.accelerator.elsewhere(parameter)}"
+        return self.builder.require(nodes.build(condition, Environment()), message)
 
     def _block(
         self, nodes: Nodes, body: Sequence[Statement], environment: Environment

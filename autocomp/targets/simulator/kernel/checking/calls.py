@@ -245,7 +245,8 @@ class Calls:
             number = int(result.value)
             if (low is not None and number < low) or (high is not None and number > high):
                 end = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
-                self._refuse(node, parameter.name, f"{end}, not {number}", place)
+                elsewhere = self._unit.accelerator.elsewhere(parameter)
+                self._refuse(node, parameter.name, f"{end}, not {number}{elsewhere}", place)
         return result
 
     def _refuse(self, node: ast.Call, parameter: str, rest: str, place: Any) -> NoReturn:
