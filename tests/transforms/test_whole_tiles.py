@@ -287,12 +287,9 @@ def test_products_from_the_last_one_on_and_loads_of_several_blocks_are_scheduled
     assert cycles(workload, accelerator, kernel.print_kernel(found.given)) > 0
 
 
-def test_a_tile_whose_configuration_changes_is_left_alone() -> None:
-    workload = gemm(AMX, 40, 16, 64)
-    accelerator = isa.load("amx")
-    facts = analyse(kernel.parse(starting_kernel(workload, accelerator), "kernel.c"), accelerator, workload.constants)
-    with pytest.raises(NotApplicable, match="tile_configure changes what it has set before"):
-        applied(transformation("schedule"), facts, {})
+def test_a_tile_whose_configuration_changes_is_configured_as_it_comes() -> None:
+    text = lowered(AMX, (40, 16, 64), {"block": {"i": 1, "j": 1, "k": 1}, "deferred": True, "ahead": ["left"]})
+    assert "tile_configure((step + 1) % 2, i_block_next == 2 ? 8 : 16, 64);" in text
 
 
 @pytest.mark.parametrize(

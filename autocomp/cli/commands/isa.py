@@ -140,6 +140,7 @@ def check(
     from autocomp.targets.simulator.isa.derived.advice import advice
     from autocomp.targets.simulator.isa.derived.explain import explain
     from autocomp.targets.simulator.schedulable import unschedulable
+    from autocomp.targets.simulator.start.misplaced import misplaced_tiles
 
     accelerator = language.load(file, overrides, paths)
     machines = [accelerator]
@@ -147,7 +148,8 @@ def check(
         machines += [language.load(f"{file}:{c.name}", overrides, paths) for c in accelerator.configurations]
     for machine in machines:
         _check_machine(machine)
-    warnings = list(dict.fromkeys(remark for machine in machines for remark in advice(machine)))
+    remarks = ((*advice(machine), *misplaced_tiles(machine)) for machine in machines)
+    warnings = list(dict.fromkeys(remark for some in remarks for remark in some))
     if as_json:
         document = {"name": accelerator.name, "ok": True, "digest": accelerator.digest, "path": accelerator.path}
         document["warnings"] = [warning.document() for warning in warnings]

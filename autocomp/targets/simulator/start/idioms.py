@@ -251,7 +251,7 @@ def _within(operands: Operands) -> tuple[int, int, int]:
 def _taken(accelerator: Accelerator, tile: tuple[int, int, int]) -> tuple[int, int, int]:
     """A tile, cut to what the operands take that idioms pass its sizes on to."""
     sizes = dict(zip(("rows", "cols", "depth"), tile, strict=True))
-    for call in (call for name in TILED for call in _calls(accelerator, name)):
+    for call in (call for name in TILED for call in calls_in(accelerator, name)):
         parameters = call_parameters(accelerator, call.function, len(call.arguments))
         for argument, parameter in zip(call.arguments, parameters, strict=False):
             if isinstance(argument, ast.Name) and argument.name in sizes and parameter is not None and parameter.high:
@@ -378,14 +378,16 @@ def instructions_called(accelerator: Accelerator, name: str, kind: str) -> Itera
 
 
 def calls_of(accelerator: Accelerator, name: str, kind: str) -> Iterator[tuple[ast.Call, CallRole]]:
-    """The calls of a kind in an idiom whose holes are filled with their own names."""
-    for call in _calls(accelerator, name):
+    """The calls of a kind in an idiom."""
+    for call in calls_in(accelerator, name):
         role = call_role(accelerator, call.function, len(call.arguments))
         if role is not None and role.kind == kind:
             yield call, role
 
 
-def _calls(accelerator: Accelerator, name: str) -> tuple[ast.Call, ...]:
+def calls_in(accelerator: Accelerator, name: str) -> tuple[ast.Call, ...]:
+    """The calls in an idiom whose holes are filled with their own names."""
+
     def read() -> tuple[ast.Call, ...]:
         text = fill(accelerator, name, {hole: hole for hole in HOLES})
         parsed = parse(f"void called() {{ {text} }}", f"idiom {name}")

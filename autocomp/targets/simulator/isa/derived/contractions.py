@@ -19,6 +19,7 @@ from autocomp.targets.simulator.isa.derived.paths import Path
 from autocomp.targets.simulator.isa.derived.ranges import FALSE, Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.derived.roles import instruction_roles
+from autocomp.targets.simulator.isa.derived.spread import spread_columns
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, semantics
 from autocomp.targets.simulator.isa.timing import ARRAYS, MOVES
 from autocomp.targets.simulator.isa.tree import (
@@ -148,11 +149,38 @@ def _multiplies(accelerator: Accelerator, instruction: Instruction) -> bool:
 
 def _contraction(accelerator: Accelerator, instruction: Instruction, analysis: Analysis) -> Contraction:
     stated = instruction.contraction
-    sizes = {word: stated.get(word, analysis.sizes.get(word)) for word in SIZES}
+    known = {**analysis.sizes, **_across(accelerator, instruction, analysis.sizes)}
+    sizes = {word: stated.get(word, known.get(word)) for word in SIZES}
     unknown = ", ".join(word for word, size in sizes.items() if size is None)
     tile = None if unknown else (sizes["rows"], sizes["columns"], sizes["depth"])
     rate = stated.get("peak", _rate(accelerator, instruction, sizes["rows"]))
     return Contraction(instruction.name, instruction.unit, tile, rate, unknown, bool(stated))  # type: ignore[arg-type]
+
+
+def _across(accelerator: Accelerator, instruction: Instruction, sizes: Mapping[str, int]) -> Mapping[str, int]:
+    """The columns of a result where several local rows hold them; nothing where one row does."""
+    ranges = ranges_of(accelerator, instruction)
+    for write in writes(accelerator, instruction):
+        factors = factors_of(write.value)
+        rows = frozenset[str]() if factors is None else spread_columns(write, factors)
+        count = math.prod(ranges.of(write.loops[name]).high for name in rows)
+        if rows and "columns" in sizes and math.isfinite(count):
+            return {"columns": sizes["columns"] * int(count)}
+    return {}
+
+
+def factors_of(value: Expression) -> tuple[Element, Element] | None:
+    """The elements that are multiplied first."""
+    for part in walk(value):
+        pair: tuple[Expression, ...] = ()
+        if isinstance(part, Binary) and part.operator == "*":
+            pair = (part.left, part.right)
+        elif isinstance(part, Call) and part.function == "fma":
+            pair = part.arguments[:2]
+        elements = [[e for e in walk(side) if isinstance(e, Element)] for side in pair]
+        if pair and all(elements):
+            return elements[0][0], elements[1][0]
+    return None
 
 
 # --- the rate ----------------------------------------------------------------------------------------------------

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 
 from autocomp.remember import remembered
 from autocomp.targets.simulator.isa.algebra import names_in, substitute, walk
-from autocomp.targets.simulator.isa.derived.contractions import contractions
+from autocomp.targets.simulator.isa.derived.contractions import contractions, factors_of
 from autocomp.targets.simulator.isa.derived.ranges import Range, Ranges, ranges_of
 from autocomp.targets.simulator.isa.derived.regions import Write, writes
+from autocomp.targets.simulator.isa.derived.spread import spread_columns
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction, Memory
 from autocomp.targets.simulator.isa.tree import (
     AddressField,
-    Binary,
-    Call,
     Element,
     ElementType,
     Expression,
@@ -47,7 +46,7 @@ class Operand:
             if known.known and name in names_in(self.row):
                 bounding = [(b, sizes[self.variables[v]]) for v, b in self.bounds.items() if name in names_in(b)]
                 smallest[name] = self._least(name, known, Ranges(ranges.accelerator, smallest, {}), bounding)
-        loops = {name: Range(0, sizes[word] - 1) for name, word in self.variables.items()}
+        loops = {name: Range(0, self._most(name, sizes[word]) - 1) for name, word in self.variables.items()}
         start = {key: Range(known.low, known.low) for key, known in ranges.fields.items() if known.known}
         row = substitute(self.row, lambda part: Number(0) if isinstance(part, AddressField) else None)
         bounds = Ranges(ranges.accelerator, {**smallest, **loops}, start).of(row)
@@ -55,6 +54,11 @@ class Operand:
         if not math.isfinite(bounds.high) or (based and not math.isfinite(bounds.low)):
             return None
         return int(bounds.high - (bounds.low if based else 0)) + 1
+
+    def _most(self, variable: str, size: int) -> int:
+        """The values of a loop variable in a tile of a size: one of several along its side has as many as it states."""
+        bound = self.bounds.get(variable)
+        return min(size, int(bound.value)) if isinstance(bound, Number) else size
 
     @staticmethod
     def _least(name: str, known: Range, given: Ranges, bounding: Sequence[tuple[Expression, int]]) -> Range:
@@ -141,7 +145,7 @@ def _source(accelerator: Accelerator, register: Element) -> Memory | None:
 
 def _sides(write: Write) -> tuple[Element, Element] | None:
     """The left and the right factor of a product that is written; the right one has the columns of the result."""
-    factors = _factors(write.value)
+    factors = factors_of(write.value)
     if factors is None:
         return None
     columns = {name for name, word in _variables(write).items() if word == "columns"}
@@ -169,21 +173,10 @@ def _variables(write: Write) -> dict[str, str]:
     depth = {part.variable: "depth" for part in walk(write.value) if isinstance(part, Sum)}
     row, column = write.target.indices[0], write.target.indices[-1]
     of_rows = {name: "rows" for name in names(row) if name in write.loops}
-    return {**depth, **of_rows, **{name: "columns" for name in names(column) if name in write.loops}}
-
-
-def _factors(value: Expression) -> tuple[Element, Element] | None:
-    """The elements that are multiplied first."""
-    for part in walk(value):
-        pair: tuple[Expression, ...] = ()
-        if isinstance(part, Binary) and part.operator == "*":
-            pair = (part.left, part.right)
-        elif isinstance(part, Call) and part.function == "fma":
-            pair = part.arguments[:2]
-        elements = [[e for e in walk(side) if isinstance(e, Element)] for side in pair]
-        if pair and all(elements):
-            return elements[0][0], elements[1][0]
-    return None
+    factors = factors_of(write.value)
+    across = frozenset[str]() if factors is None else spread_columns(write, factors)
+    of_columns = {name for name in names(column) if name in write.loops} | across
+    return {**depth, **of_rows, **dict.fromkeys(sorted(of_columns), "columns")}
 
 
 def _local(accelerator: Accelerator, element: Element) -> Memory | None:

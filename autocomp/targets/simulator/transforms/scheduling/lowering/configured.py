@@ -1,8 +1,8 @@
 """The configuration that the commands of a contraction need: once, for the rows of a tile, or again where it changes.
 
 A register that has one value in the whole kernel is set at the beginning. One that commands choose by the row of a tile
-is set for each row in use. One that changes from tile to tile, such as the size that all loads share, is set anew in
-front of each command whose semantics or timing mention it.
+is set for each row in use. One that changes from tile to tile, such as the size that all loads share, is set anew: in
+front of each command whose semantics or timing mention it. A record that changes is set before what fills its rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Co
 from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form, effects_of
 from autocomp.targets.simulator.transforms.scheduling.lifting.tile_roles import Role, Whole
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Numbers
-from autocomp.targets.simulator.transforms.scheduling.lowering.operands import ROW, Setting, Value
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import ROW, Record, Setting, Value
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import RowSetting, record_of
 
 _Register = tuple[str, str]  # a state record without an index, and its field
@@ -57,21 +57,22 @@ class Configuration:
         return [form for number, form in forms if self._effects(form) and not touched[number]]
 
     @cached_property
-    def _changing(self) -> frozenset[_Register]:
-        """The registers that change. Raises NotApplicable where one of several records does, or in an unseen way."""
+    def _changes(self) -> frozenset[tuple[str, str, bool]]:
+        """The fields that change, and True for those of several records. Raises NotApplicable for unseen changes."""
         known: dict[tuple[str, int | None, str], int | float] = {}
-        changing: set[_Register] = set()
+        changing: set[tuple[str, str, bool]] = set()
         for form in self._configuring:
             for (name, index, part), value in self._effects(form).items():
                 place, constant = _place(form, index), form.evaluate(value)
                 if not isinstance(constant, Number):
                     raise NotApplicable(f"{form.name} changes what it has set before")
-                if known.setdefault((name, place, part), constant.value) == constant.value:
-                    continue
-                if place is not None:
-                    raise NotApplicable(f"{form.name} changes what it has set before")
-                changing.add((name, part))
+                if known.setdefault((name, place, part), constant.value) != constant.value:
+                    changing.add((name, part, place is not None))
         return frozenset(changing)
+
+    @property
+    def _changing(self) -> frozenset[_Register]:
+        return frozenset((name, part) for name, part, _ in self._changes)
 
     def _effects(self, form: Form) -> Mapping[tuple[str, Expression | None, str], Expression]:
         return effects_of(self.whole.touches.commands.accelerator, form.instruction)
@@ -79,9 +80,56 @@ class Configuration:
     # --- where it changes
 
     def before(self, role: Role, by_tile: ByTile) -> tuple[Setting, ...]:
-        """The settings in front of the commands of a role: what these need of the registers that change."""
+        """The settings in front of the commands of a role: what these need of the registers that change. A record is
+        set where its tile comes."""
         needed = self._needed(role)
-        return tuple(self._setting(form, role, needed, by_tile) for form in self._setters if self._sets(form, needed))
+        alone = [self._setting(form, role, needed, by_tile) for form in self._setters if self._sets(form, needed)]
+        return (*alone, *self._of_records(role, by_tile))
+
+    def _of_records(self, role: Role, by_tile: ByTile) -> Iterator[Setting]:
+        several = {name for name, _, several in self._changes if several}
+        started = role is self.whole.product and self.whole.start is not None
+        filled = {buffer: rows for buffer, rows in role.rows.items() if rows[0].write and not started}
+        for state, buffer, index, _ in self._indexed() if several else ():
+            if state not in several or buffer not in filled:
+                continue
+            records = self._records(index, self.whole.touches.first[filled[buffer][1][:, 0]])
+            for form in self._setters:
+                selectors = {
+                    place.name for name, place, _ in self._effects(form) if isinstance(place, Name) and name == state
+                }
+                if selectors:
+                    per = _rows_of_record(index, self._memory_rows(filled[buffer][0].memory))
+                    yield self._of_record(form, role, records, Record(buffer, per), selectors.pop(), by_tile)
+
+    def _of_record(
+        self, form: Form, role: Role, records: Column, record: Record, selector: str, by_tile: ByTile
+    ) -> Setting:
+        """A setting of the record that each command of a role needs, as the kernel makes it."""
+        commands = self.whole.touches.commands
+        last = np.full(len(records), -1, dtype=np.int64)
+        for one in np.unique(records):
+            own = [f.name == form.name and f.operands[selector] == one for f in commands.forms]
+            chosen = records == one
+            last[chosen] = self._last(np.array(own, dtype=bool))[role.commands[chosen]]
+        if (last < 0).any():
+            raise NotApplicable(f"some commands come before the first {form.name}")
+        others = (p for p in form.instruction.parameters if p.name != selector)
+        values = {p.name: by_tile(p, commands.operand(last, p.name)) for p in others}
+        return Setting(form.instruction, {selector: record, **values})
+
+    def _last(self, own: np.ndarray) -> Column:
+        """For each command the one of some forms before it, or -1."""
+        commands = self.whole.touches.commands
+        last: Column = np.maximum.accumulate(np.where(own[commands.form], np.arange(len(commands)), -1))
+        return last
+
+    def _records(self, index: Expression, rows: Column) -> Column:
+        known = {row: record_of(index, row) for row in np.unique(rows).tolist()}
+        return np.array([known[row] for row in rows.tolist()], dtype=np.int64)
+
+    def _memory_rows(self, memory: str) -> int:
+        return self.whole.touches.commands.accelerator.memory(memory).rows
 
     @cached_property
     def _setters(self) -> Sequence[Form]:
@@ -109,9 +157,7 @@ class Configuration:
     def _setting(self, form: Form, role: Role, needed: frozenset[_Register], by_tile: ByTile) -> Setting:
         """A setting with the operands that the kernel gives it; of those that a role does not need, the largest."""
         commands = self.whole.touches.commands
-        numbers = np.arange(len(commands))
-        own = np.array([one.name == form.name for one in commands.forms], dtype=bool)[commands.form]
-        last = np.maximum.accumulate(np.where(own, numbers, -1))[role.parts]
+        last = self._last(np.array([one.name == form.name for one in commands.forms], dtype=bool))[role.parts]
         if (last < 0).any():
             raise NotApplicable(f"some commands come before the first {form.name}")
         effects = self._effects(form).items()
@@ -133,7 +179,10 @@ class Configuration:
 
     def by_row(self) -> Iterator[RowSetting]:
         """The configuration that each tile of a buffer needs."""
+        changing = {name for name, _, several in self._changes if several}
         for state, buffer, index, row in self._indexed():
+            if state in changing:
+                continue
             at = record_of(index, row)
             for form in self._configuring:
                 for (name, place, _), _ in self._effects(form).items():
@@ -180,3 +229,12 @@ def _place(form: Form, index: Expression | None) -> int | None:
 def _along_rows(index: Expression, field: AddressField) -> Expression:
     """An index with the row of an address replaced by the name `ROW`."""
     return algebra.substitute(index, lambda part: Name(ROW) if part == field else None)
+
+
+def _rows_of_record(index: Expression, rows: int) -> int:
+    """The rows of a memory that one record is for. Raises NotApplicable where these differ."""
+    records = [record_of(index, row) for row in range(rows)]
+    size = records.index(1) if 1 in records else rows
+    if records != [row // size for row in range(rows)]:
+        raise NotApplicable("records are not for equally many rows each")
+    return size

@@ -68,7 +68,15 @@ class Several:
     dense: bool
 
 
-Value = int | float | Varied | Extent | Rows | Element | Apart | Several
+@dataclass(frozen=True)
+class Record:
+    """The number of the record that a tile's first row in a buffer selects, each for `rows` rows."""
+
+    buffer: str
+    rows: int
+
+
+Value = int | float | Varied | Extent | Rows | Element | Apart | Several | Record
 
 
 @dataclass(frozen=True)

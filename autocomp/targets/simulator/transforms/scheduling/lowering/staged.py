@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autocomp.targets.simulator.isa.tree import element_bits
-from autocomp.targets.simulator.transforms.scheduling.lowering.operands import Rows, Value
+from autocomp.targets.simulator.transforms.scheduling.lowering.operands import Record, Rows, Value
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Command, Tasks
 
 _NEAR = "near"  # after an operand's name: the buffer that products read
@@ -48,7 +48,7 @@ def _staged(tasks: Tasks, operand: str) -> Tasks:
 
 
 def _renamed(value: Value, names: Mapping[str, str]) -> Value:
-    return replace(value, buffer=names.get(value.buffer, value.buffer)) if isinstance(value, Rows) else value
+    return replace(value, buffer=names.get(value.buffer, value.buffer)) if isinstance(value, Rows | Record) else value
 
 
 def _bits(tasks: Tasks, buffer: str) -> int:

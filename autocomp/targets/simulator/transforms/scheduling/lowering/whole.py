@@ -14,6 +14,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     Apart,
     Element,
     Extent,
+    Record,
     Rows,
     Several,
     Value,
@@ -115,6 +116,8 @@ class WholeNest(WholeCommands):
         """An operand of the load of a tensor's first tile to a row."""
         if isinstance(value, Rows):
             return self._address(value, row)
+        if isinstance(value, Record):
+            return f"({row}) / {value.rows}"
         if isinstance(value, Element):
             return f"&{source.tensor.name}" + "[0]" * len(source.subscripts)
         if isinstance(value, Extent):

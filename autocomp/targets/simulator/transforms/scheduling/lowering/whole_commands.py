@@ -11,6 +11,7 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.operands import (
     Apart,
     Element,
     Extent,
+    Record,
     Rows,
     Several,
     Value,
@@ -68,6 +69,9 @@ class WholeCommands(WholePlaces):
             shifts = (f" + {self._tile(d, tile.get(d, '0'), at)} * {rows}" for d, rows in value.shifts)
             row = "".join((self._row_of(value.buffer, tile, at, phase), *shifts))
             return self._address(value, f"{row} + {_PART} * {step}" if step else row)
+        if isinstance(value, Record):
+            phase = phases.get(self.leaves.owner(value.buffer), "0")
+            return f"({self._row_of(value.buffer, tile, at, phase)}) / {value.rows}"
         if isinstance(value, Element):
             source = self._source_of(value.operand)
             element = self._element_of(source, tile, at)
