@@ -166,7 +166,7 @@ def test_questions_about_a_kernel_are_free_and_in_words(session: Session) -> Non
         ("evaluate", {"kernel": "17", "idea": ""}, "no kernel has the number 17"),
         ("explain", {"kernel": "0", "line": 1}, "line 1 issues no commands"),
         ("transform", {"kernel": "0", "name": "magic", "parameters": {}}, "magic"),
-        ("transform", {"kernel": "0", "name": "load_once", "parameters": {"tensor": "A"}}, "known: tensors"),
+        ("transform", {"kernel": "0", "name": "drop_fence", "parameters": {"tensor": "A"}}, "known: fence"),
         ("submit", {"kernel": 9}, "no kernel has the number 9"),
         ("submit", {"kernel": "void solution() {}"}, 'kernel: expected integer or null, found "void solution() {}"'),
         ("submit", {"number": 0}, "unknown argument 'number'; give kernel (integer or null)"),

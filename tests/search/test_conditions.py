@@ -133,7 +133,7 @@ def test_a_robust_search_finds_what_is_best_at_its_worst(tmp_path: Path) -> None
     workload = workloads.parse(text, Path("w.yaml"))
     target = load_target("simulator:gemmini")
     options = Options(evaluations=8, robust=True, conditions=("MEM_LATENCY=20", "MEM_LATENCY=120,HOST=1"))
-    menu = Menu((MenuOption("own_rows", "o", "o", transformation="own_rows"),))
+    menu = Menu((MenuOption("one", "o", "o", transformation="command_by_command"),))
     request = Request(workload, target, menu, Agents(), options)
     folder = create(tmp_path / "run", request, datetime.now())
     assert restore(folder).options == options

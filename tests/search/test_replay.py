@@ -28,7 +28,7 @@ from autocomp.targets.simulator.transforms import candidates_of, transformation
 from autocomp.workload.model import Workload
 
 KEEP = Plan("keep", "text", "schedule", {"block": {"i": 2, "j": 3, "k": 2}})
-WIDEN = Plan("widen", "text", "own_rows", {})
+WIDEN = Plan("widen", "text", "command_by_command", {})
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,12 @@ def test_plans_of_transformations_that_are_no_more_become_one_schedule() -> None
     assert not result.left_out
 
 
+def test_plans_for_single_commands_that_are_no_more_become_one_for_all_commands() -> None:
+    steps = (replace(WIDEN, transformation=name) for name in ("own_rows", "load_once"))
+    (step,) = replayed((33, 17, 20), precedent(*steps)).steps
+    assert step.plan.transformation == "command_by_command"
+
+
 def test_kernels_that_one_schedule_beats_are_left_out_with_their_cycles() -> None:
     found = replayed((40, 24, 30), precedent(replace(KEEP, parameters={"block": {"i": 1, "j": 1, "k": 1}}), WIDEN))
     kept = ahead((40, 24, 30), found)
@@ -174,7 +180,7 @@ def test_what_leads_to_a_better_kernel_stays() -> None:
     ("plan", "reason"),
     [
         (Plan("", "as the model saw fit"), "free plan: names no transformation"),
-        (replace(WIDEN, transformation="load_once"), "widen: "),
+        (replace(WIDEN, transformation="move_products"), "widen: "),
     ],
 )
 def test_a_plan_that_cannot_be_replayed_is_left_out_with_the_reason(plan: Plan, reason: str) -> None:

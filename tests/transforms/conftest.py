@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from autocomp.targets.simulator.transforms.scheduling.choose import ranked
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
 from autocomp.targets.simulator.transforms.scheduling.raised import as_data
+from autocomp.targets.simulator.transforms.straight.command_by_command import STEPS
+from autocomp.targets.simulator.transforms.straight.program import program_of
+from autocomp.targets.simulator.transforms.straight.write_out import in_sequence
 from autocomp.workload import Workload
 from autocomp.workload import parse as parse_workload
 
@@ -86,6 +90,16 @@ def with_best(facts: Facts, name: str) -> Facts:
             return apply(facts, (name, candidate.parameters))
         except NotApplicable:
             continue
+    return facts
+
+
+def stepped(facts: Facts, *names: str) -> Facts:
+    """The facts of a kernel written out, after the first that each of these steps of command_by_command makes of it."""
+    facts = in_sequence(facts)
+    for name in names:
+        with suppress(NotApplicable, StopIteration):
+            changed = next(STEPS[name](program_of(facts)))
+            facts = facts.with_kernel(kernel.parse(kernel.print_kernel(changed)))
     return facts
 
 

@@ -9,9 +9,8 @@ import pytest
 from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse
-from autocomp.targets.simulator.transforms.protocol import applied
 from autocomp.targets.simulator.transforms.straight.program import program_of
-from autocomp.targets.simulator.transforms.straight.write_out import WriteOut
+from autocomp.targets.simulator.transforms.straight.write_out import in_sequence
 
 from .conftest import machine
 
@@ -50,7 +49,7 @@ def copies() -> Accelerator:
 
 
 def written_out(text: str, accelerator: Accelerator) -> Facts:
-    return applied(WriteOut(), analyse(kernel.parse(text), accelerator), {})
+    return in_sequence(analyse(kernel.parse(text), accelerator))
 
 
 def calls(facts: Facts) -> list[str]:

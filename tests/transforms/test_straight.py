@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -14,23 +13,14 @@ from autocomp.targets.simulator import isa, kernel
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, candidates_of, transformation
+from autocomp.targets.simulator.transforms.straight.command_by_command import STEPS
 from autocomp.targets.simulator.transforms.straight.program import program_of
+from autocomp.targets.simulator.transforms.straight.write_out import in_sequence
 from autocomp.workload import load
 from autocomp.workload import parse as parse_workload
 
-from .conftest import PROOF, apply, gemm, machine, naive, with_best
+from .conftest import PROOF, apply, gemm, machine, naive, stepped, with_best
 
-CHAIN = (
-    "write_out",
-    "own_rows",
-    "load_once",
-    "negate_on_store",
-    "add_in_place",
-    "keep_results",
-    "drop_unused",
-    "drop_fence",
-    "order_commands",
-)
 MACHINE = "gemmini:fp32"
 KERNELS = Path(__file__).parents[2] / "benchmarks" / "kernels"
 PRODUCT = "preload(4, 0x80000000, 1, 4, 1, 4); compute_preloaded(0, -1, 4, 4, 1, 4);"
@@ -66,10 +56,8 @@ def facts_of(body: str) -> Facts:
 
 
 def lines(facts: Facts, *names: str) -> list[str]:
-    """The statements after the best of transformations, configuration left out."""
-    for name in names:
-        facts = apply(facts, (name, {})) if name == "write_out" else with_best(facts, name)
-    found = kernel.print_kernel(facts.given).splitlines()[1:-1]
+    """The statements of a kernel that is written out after steps on it, configuration left out."""
+    found = kernel.print_kernel(stepped(facts, *names).given).splitlines()[1:-1]
     return [line.strip() for line in found if "config" not in line]
 
 
@@ -77,7 +65,7 @@ def test_loops_helpers_and_scalars_are_executed() -> None:
     text = "void move(float *from, int row) { mvin(from + 4, row, 4, 4); }"
     body = "int row = 8; for (int i = 0; i < 4; i += 4) { if (i == 0) move(A[i], row + i); row++; } fence();"
     facts = analyse(kernel.parse(f"{text} {HEAD} {SETTINGS} {body} }}"), machine(MACHINE))
-    assert lines(facts, "write_out") == ["mvin(&A[1][0], 8, 4, 4);", "fence();"]
+    assert lines(facts) == ["mvin(&A[1][0], 8, 4, 4);", "fence();"]
 
 
 @pytest.mark.parametrize(
@@ -95,18 +83,18 @@ def test_loops_helpers_and_scalars_are_executed() -> None:
     ],
 )
 def test_numbers_and_addresses_are_those_of_c(body: str, statement: str) -> None:
-    assert lines(facts_of(body + " if (true) fence();"), "write_out") == [statement, "fence();"]
+    assert lines(facts_of(body + " if (true) fence();")) == [statement, "fence();"]
 
 
 def test_a_null_pointer_stays_one() -> None:
     text = "void move(float *from) { mvin(from, 0, 4, 4); }"
     facts = analyse(kernel.parse(f"{text} {HEAD} move(NULL); }}"), machine(MACHINE))
-    assert lines(facts, "write_out") == ["mvin(NULL, 0, 4, 4);"]
+    assert lines(facts) == ["mvin(NULL, 0, 4, 4);"]
 
 
 def test_control_that_depends_on_data_is_not_executed() -> None:
     with pytest.raises(NotApplicable, match="depends on data"):
-        apply(facts_of("if (x[0][0] > 0) fence();"), ("write_out", {}))
+        in_sequence(facts_of("if (x[0][0] > 0) fence();"))
 
 
 def test_what_a_command_touches_is_exact() -> None:
@@ -147,11 +135,9 @@ def test_values_that_moves_and_products_add_to_lie_in_one_bank_where_banks_share
     assert stores == ["mvout(C[0], 0x80000000, 16, 16);", "mvout(C[16], 0x80000010, 16, 16);"]
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("own_rows", {}), ("order_commands", {"switch": 24})])
-def test_a_short_kernel_of_loops_is_written_out_on_the_way(name: str, parameters: Mapping[str, int]) -> None:
-    facts = given_kernel("tinympc_forward")
-    at_once = apply(facts, (name, parameters))
-    assert at_once.digest == apply(facts, ("write_out", {}), (name, parameters)).digest
+def test_a_short_kernel_of_loops_is_written_out_on_the_way() -> None:
+    facts, order = given_kernel("tinympc_forward"), ("order_commands", {"switch": 24})
+    assert apply(facts, order).digest == apply(in_sequence(facts), order).digest
 
 
 def test_where_the_host_takes_time_the_commands_alone_are_measured() -> None:
@@ -159,11 +145,10 @@ def test_where_the_host_takes_time_the_commands_alone_are_measured() -> None:
     text = kernel.print_kernel(apply(naive(64, 64, 64), ("schedule", ahead)).written)
     slow = isa.load("gemmini", {"HOST": 1})
     facts = analyse(kernel.parse(text), slow)
-    (proposal,) = candidates_of(transformation("write_out"), facts)
+    (proposal,) = candidates_of(transformation("command_by_command"), facts)
     judge = SimulatorEvaluator(slow, gemm(64, 64, 64))
-    loops, alone = (
-        judge.evaluate(kernel.print_kernel(f.written), stages=PROOF) for f in (facts, apply(facts, ("write_out", {})))
-    )
+    changed = apply(facts, ("command_by_command", {}))
+    loops, alone = (judge.evaluate(kernel.print_kernel(f.written), stages=PROOF) for f in (facts, changed))
     assert loops.value
     assert proposal.result == alone.value == loops.value - proposal.gain < 0.5 * loops.value
 
@@ -180,15 +165,15 @@ def test_of_what_may_start_at_once_the_given_order_or_the_longest_chain_decides(
 
 def test_a_value_that_is_overwritten_in_part_stays_together() -> None:
     body = "mvin(&A[0][0], 0, 4, 4); mvin2(&x[0][0], 0, 1, 4); mvout(&A[4][0], 0, 4, 4); fence();"
-    with pytest.raises(NotApplicable, match="rows of its own"):
-        apply(facts_of("config_st(16); " + body), ("own_rows", {}))
+    facts = facts_of("config_st(16); " + body)
+    assert lines(facts, "own_rows") == lines(facts)
 
 
 def test_what_was_written_since_is_loaded_again() -> None:
     body = "config_st(16); mvin(A[0], 0, 4, 4); mvout(A[4], 0, 4, 4); {} mvin(A[0], 4, 4, 4); mvout(A[4], 4, 4, 4);"
-    assert sum("mvin" in line for line in lines(facts_of(body.format("")), "write_out", "load_once")) == 1
+    assert sum("mvin" in line for line in lines(facts_of(body.format("")), "load_once")) == 1
     changed = facts_of(body.format("A[0][0] = 1.0f;"))
-    assert sum("mvin" in line for line in lines(changed, "write_out", "load_once")) == 2
+    assert sum("mvin" in line for line in lines(changed, "load_once")) == 2
 
 
 @pytest.mark.parametrize(
@@ -206,11 +191,11 @@ def test_the_host_and_dram_leave_the_loop(name: str) -> None:
 def test_a_result_is_used_where_it_lies() -> None:
     body = "config_st(4); mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4); {} mvout(y[0], 0x80000000, 1, 4); fence();"
     body += "mvin2(y[0], 8, 1, 4); preload(8, 0x80000008, 1, 4, 1, 4); compute_preloaded(0, -1, 4, 4, 1, 4);"
-    found = lines(facts_of(body.format(PRODUCT)), "write_out", "keep_results")
+    found = lines(facts_of(body.format(PRODUCT)), "keep_results")
     assert "preload(0x80000000, 0x80000008, 1, 4, 1, 4);" in found
-    assert not any("&y" in line for line in found if "mvin" in line)
+    assert not any("y[0]" in line for line in found if "mvin" in line)
     changed = body.format(PRODUCT).replace("mvin2(y[0]", "y[1][0] = 1.0f; mvin2(y[0]")
-    assert any("&y" in line for line in lines(facts_of(changed), "write_out", "keep_results") if "mvin" in line)
+    assert any("y[0]" in line for line in lines(facts_of(changed), "keep_results") if "mvin" in line)
 
 
 def test_what_the_host_adds_up_for_nobody_else_grows_in_place() -> None:
@@ -218,10 +203,10 @@ def test_what_the_host_adds_up_for_nobody_else_grows_in_place() -> None:
     body += f"{PRODUCT} mvout(y[0], 0x80000000, 1, 4); {OTHER} mvout(t[0], 0x80000008, 1, 4);"
     body += "mvin2(x[0], 0xc0000010, 1, 4);"
     body += "fence(); {} for (int i = 0; i < 4; i++) y[i][0] = t[i][0] - y[i][0];"
-    found = lines(facts_of(body.replace("{}", "")), "write_out", "own_rows", "add_in_place")
+    found = lines(facts_of(body.replace("{}", "")), "own_rows", "add_in_place")
     assert not any("y[0][0] =" in line for line in found)
     assert sum("mvout" in line for line in found) == 1
-    seen = lines(facts_of(body.replace("{}", "x[0][0] = t[0][0];")), "write_out", "own_rows", "add_in_place")
+    seen = lines(facts_of(body.replace("{}", "x[0][0] = t[0][0];")), "own_rows", "add_in_place")
     assert any("y[0][0] =" in line for line in seen)
 
 
@@ -235,7 +220,7 @@ def test_what_the_host_adds_to_results_through_arrays_of_its_own_is_loaded_first
 
     def found(between: str) -> list[str]:
         facts = analyse(kernel.parse(f"{head} {SETTINGS} {body.replace('{}', between)} }}"), machine(MACHINE))
-        return lines(facts, "write_out", "own_rows", "add_in_place")
+        return lines(facts, "own_rows", "add_in_place")
 
     assert [line for line in found("") if "mv" in line or "=" in line] == [
         "mvin(&A[0][0], 0, 4, 4);",
@@ -256,9 +241,7 @@ def test_what_is_added_to_a_result_that_was_loaded_again_is_added_where_it_lies(
     body += OTHER.replace("0x80000008", "0xc0000008") + " mvout(y[0], 0x80000008, 1, 4); %s fence();"
 
     def found(between: str) -> list[str]:
-        facts = facts_of(body % between)
-        for name in ("write_out", "keep_results", "drop_unused"):
-            facts = with_best(facts, name)
+        facts = stepped(facts_of(body % between), "keep_results", "drop_unused")
         return [line.strip() for line in kernel.print_kernel(facts.given).splitlines()]
 
     kept = found("")
@@ -270,15 +253,15 @@ def test_what_is_added_to_a_result_that_was_loaded_again_is_added_where_it_lies(
 
 def test_what_is_overwritten_unread_is_not_stored() -> None:
     body = "config_st(4); mvin2(x[0], 4, 1, 4); mvout(y[0], 4, 1, 4); {} mvout(y[0], 4, 1, 4); fence();"
-    assert sum("mvout" in line for line in lines(facts_of(body.format("")), "write_out", "drop_unused")) == 1
+    assert sum("mvout" in line for line in lines(facts_of(body.format("")), "drop_unused")) == 1
     seen = body.format("fence(); mvin2(y[0], 8, 1, 4); mvout(A[0], 8, 1, 4);")
-    assert sum("mvout" in line for line in lines(facts_of(seen), "write_out", "drop_unused")) == 3
+    assert sum("mvout" in line for line in lines(facts_of(seen), "drop_unused")) == 3
 
 
 def test_loads_go_before_the_computation_that_does_not_wait_for_them() -> None:
     body = "config_st(4); mvin(A[0], 0, 4, 4); mvin2(x[0], 4, 1, 4); {} mvin2(y[0], 8, 1, 4); {}"
     after = PRODUCT.replace("preload(4, 0x80000000", "preload(8, 0x80000008")
-    found = lines(facts_of(body.format(PRODUCT, after)), "write_out", "order_commands")
+    found = lines(facts_of(body.format(PRODUCT, after)), "order_commands")
     assert [line.split("(")[0] for line in found][:4] == ["mvin", "mvin2", "mvin2", "preload"]
 
 
@@ -321,14 +304,12 @@ def test_the_hidden_layer_of_two_stays_on_the_accelerator() -> None:
 
 @pytest.mark.long
 def test_a_chain_through_the_host_stays_right() -> None:
-    facts = given_kernel("attention")
-    for step in ("write_out", "own_rows", "load_once"):
-        facts = with_best(facts, step)
+    facts = stepped(given_kernel("attention"), "own_rows", "load_once")
     assert cycles("attention", facts) < 11_000
 
 
 @settings(max_examples=4, deadline=None)
-@given(st.integers(1, 10), st.integers(1, 10), st.integers(1, 10), st.booleans(), st.integers(1, len(CHAIN)))
+@given(st.integers(1, 10), st.integers(1, 10), st.integers(1, 10), st.booleans(), st.integers(1, len(STEPS)))
 def test_results_are_unchanged(rows: int, cols: int, depth: int, transposed: bool, count: int) -> None:
     dims = (
         f"dims: {{I: {rows}, J: {cols}, K: {depth}}}\ntranspose_a: {str(transposed).lower()}\nbias: row\nscale: -0.5\n"
@@ -336,8 +317,7 @@ def test_results_are_unchanged(rows: int, cols: int, depth: int, transposed: boo
     text = f"operation: gemm\naccelerator: {MACHINE}\ndtype: float32\n{dims}"
     judge = SimulatorEvaluator(machine(MACHINE), parse_workload(text, Path("gemm.yaml")))
     facts = analyse(kernel.parse(starting_kernel(judge.workload, judge.accelerator)), judge.accelerator)
-    for name in CHAIN[:count]:
-        facts = with_best(facts, name)
+    facts = stepped(facts, *list(STEPS)[:count])
     found = judge.evaluate(kernel.print_kernel(facts.given), stages=PROOF)
     assert found.correct, found.failure
 
@@ -352,7 +332,7 @@ def test_results_are_unchanged(rows: int, cols: int, depth: int, transposed: boo
 )
 def test_a_fence_stays_that_orders_what_came_some_time_before(body: str) -> None:
     facts = facts_of(f"config_st(4); {body} fence();")
-    assert lines(facts, "drop_fence") == lines(facts)
+    assert lines(facts, "drop_fences") == lines(facts)
 
 
 def test_a_fence_keeps_no_load_of_what_is_only_read_behind_it() -> None:
@@ -365,7 +345,6 @@ def test_a_fence_keeps_no_load_of_what_is_only_read_behind_it() -> None:
     assert place["A[0]"] < place["fence"] < place["mvin2"]
 
 
-@pytest.mark.parametrize("name", ["negate_on_store", "add_in_place", "drop_unused", "drop_fence"])
-def test_nothing_is_proposed_for_a_kernel_that_cannot_be_followed(name: str) -> None:
+def test_a_kernel_that_cannot_be_followed_stays_as_it_is() -> None:
     facts = facts_of("fence(); x[0][0] = -x[0][0]; y[(int)A[0][0]][0] = 1.0f; fence();")
-    assert not transformation(name).candidates(facts)
+    assert not transformation("command_by_command").candidates(facts)

@@ -1,4 +1,4 @@
-"""What holds for all transformations: names, positions, what waits for what, and wrong parameters."""
+"""What holds for all transformations: names, positions, and wrong parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from autocomp.targets.simulator.transforms import (
     TRANSFORMATIONS,
     NotApplicable,
     Transformation,
-    predecessors,
     transformation,
 )
 
@@ -53,21 +52,14 @@ def test_names_are_unique_and_an_unknown_one_gets_the_closest() -> None:
     assert "did you mean 'schedule'" in caught.value.hint
 
 
-def test_each_has_a_position_of_its_own_and_waits_for_others_that_there_are() -> None:
+def test_each_has_a_position_of_its_own() -> None:
     assert len({item.order for item in TRANSFORMATIONS}) == len(TRANSFORMATIONS)
-    names = {item.name for item in TRANSFORMATIONS}
-    assert all(names - {item.name} >= set(item.after) for item in TRANSFORMATIONS)
-
-
-def test_what_waits_for_one_waits_for_what_that_waits_for() -> None:
-    assert predecessors(transformation("negate_on_store")) == {"load_once", "own_rows", "command_by_command"}
-    assert predecessors(transformation("command_by_command")) == frozenset()
 
 
 @pytest.mark.parametrize("item", TRANSFORMATIONS, ids=lambda item: item.name)
 def test_parameters_of_a_wrong_kind_are_refused(item: Transformation) -> None:
     wrong = {"loops": 3, "loop": 3, "tensors": 3, "fence": "x", "first": 3}
-    if item.name in ("write_out", "own_rows", "command_by_command"):
-        return  # they take no parameters
+    if item.name == "command_by_command":
+        return  # it takes no parameters
     with pytest.raises(NotApplicable):
         item.apply(naive(48, 35, 70), wrong)

@@ -10,15 +10,18 @@ from autocomp.targets.simulator import kernel
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, is_known
 from autocomp.targets.simulator.transforms.adapt import adapted, chosen
+from autocomp.targets.simulator.transforms.straight.command_by_command import STEPS, WRITTEN_OUT
 from autocomp.workload.model import Workload
 
-_INSTEAD = "schedule"  # of transformations that earlier versions had: it decides what they did
+# In place of transformations that earlier versions had: of steps on single commands, and of all others.
+_ONE_BY_ONE = "command_by_command"
+_AT_ONCE = "schedule"
 
 
 def replay(precedents: Sequence[Precedent], start: str, accelerator: Accelerator, workload: Workload) -> Replay:
     """Apply each precedent's plans in turn, each to what the one before it left. Plans of transformations that only
-    earlier versions have become one that schedules the kernel. Kernels that two precedents share appear once. Raises
-    KernelError if the starting kernel does not parse."""
+    earlier versions have become one that schedules the kernel, or works on its commands one by one. Kernels that two
+    precedents share appear once. Raises KernelError if the starting kernel does not parse."""
     facts = analyse(kernel.parse(start, names=accelerator.all_constants), accelerator, workload.constants)
     steps = _Steps(kernel.canonical_hash(facts.kernel))
     for precedent in precedents:
@@ -55,18 +58,20 @@ def _follow(steps: _Steps, record: str, present: Facts, plans: Sequence[Plan]) -
     """Apply the plans with their parameters where these apply, else with the nearest that the transformations
     propose."""
     parent: int | None = None
-    scheduled = False
+    done: set[str] = set()  # in place of others
     for plan in plans:
-        unknown = plan.transformation is not None and not is_known(plan.transformation)
-        if unknown and scheduled:
+        instead = _instead(plan.transformation)
+        if instead in done:
             continue
         try:
-            made, changed = _scheduled(present, plan, record) if unknown else _carried_out(present, plan, record)
+            made, changed = (
+                _carried_out(present, plan, record) if instead is None else _replaced(present, plan, record, instead)
+            )
             position = steps.add(record, made, changed, parent)
         except NotApplicable as error:
             steps.leave_out(record, plan, error)
             continue
-        scheduled = scheduled or unknown
+        done |= set() if instead is None else {instead}
         present, parent = changed, position
 
 
@@ -79,8 +84,15 @@ def _carried_out(facts: Facts, plan: Plan, record: str) -> tuple[Plan, Facts]:
     return Plan(plan.option, text, plan.transformation, dict(parameters), REUSE), facts.with_kernel(changed)
 
 
-def _scheduled(facts: Facts, plan: Plan, record: str) -> tuple[Plan, Facts]:
-    """The kernel with the best schedule, in place of a transformation that there is no more."""
-    parameters, changed = chosen(facts, _INSTEAD)
-    text = f"{_INSTEAD} in place of {plan.option} in {record}, which this version does not have."
-    return Plan(_INSTEAD, text, _INSTEAD, dict(parameters), REUSE), facts.with_kernel(changed)
+def _instead(name: str | None) -> str | None:
+    """The transformation that does what an earlier version's did; None for one that there is."""
+    if name is None or is_known(name):
+        return None
+    return _ONE_BY_ONE if name in (WRITTEN_OUT, *STEPS) else _AT_ONCE
+
+
+def _replaced(facts: Facts, plan: Plan, record: str, instead: str) -> tuple[Plan, Facts]:
+    """The kernel with the best that a transformation proposes, in place of one that there is no more."""
+    parameters, changed = chosen(facts, instead)
+    text = f"{instead} in place of {plan.option} in {record}, which this version does not have."
+    return Plan(instead, text, instead, dict(parameters), REUSE), facts.with_kernel(changed)

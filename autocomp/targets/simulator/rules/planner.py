@@ -21,19 +21,15 @@ from autocomp.targets.simulator.transforms import (
     Facts,
     NotApplicable,
     Proposal,
-    Transformation,
     applied,
     candidates_of,
     faults_of,
-    predecessors,
     transformation,
 )
 from autocomp.targets.simulator.transforms.raising.unraised import unraised
 
 # An option that names one of these may make computation itself shorter, any other only what is around it.
 _COMPUTATION = frozenset({"Busy", "BankConflict", "Pairing", "Drain", "Pipeline"})
-_WORTHWHILE = 0.02  # share of the cycles that an option must promise for others to wait for it
-_LOOKED_AT = 4  # proposals of an option that others wait for
 _SAME_OPTION = 0.8  # factor on the score of each further proposal of the same option
 _SAME_GAIN = 0.5  # the factor where the model does not tell the proposals apart
 _ANEW = 1.0  # by how much writing the starting kernel anew scores above other options
@@ -80,10 +76,7 @@ class RulesPlanner:
         except KernelError as error:
             return Planning((), messages=(f"the kernel cannot be analysed: {error}",))
         profiled = profile(context.evaluation, accelerator, limits_of(context.diagnosis))
-        first = _open(context, facts)
-        chosen = _chosen(context, facts, _scored(context, facts, profiled, first), count)
-        if not chosen and first:  # the menu withholds what others wait for
-            chosen = _chosen(context, facts, _scored(context, facts, profiled, frozenset()), count)
+        chosen = _chosen(context, facts, _scored(context, facts, profiled), count)
         plans = tuple(_plan(scored, profiled, context.evaluation.value or 0.0) for scored in chosen)
         messages = () if plans else (_nothing_applies(facts),)
         return Planning(plans, messages=(*messages, *faults_of(facts)))
@@ -123,9 +116,8 @@ def _faded(scored: _Scored, chosen: Sequence[_Scored]) -> float:
     return scored.score * prod(_SAME_GAIN if isclose(other.gain, scored.gain) else _SAME_OPTION for other in others)
 
 
-def _scored(context: Context, facts: Facts, profile: Profile, first: frozenset[str]) -> list[deque[_Scored]]:
-    """The proposals of each of the menu's transformations that none of the `first` comes before, in the order that it
-    gives them."""
+def _scored(context: Context, facts: Facts, profile: Profile) -> list[deque[_Scored]]:
+    """The proposals of each of the menu's transformations, in the order that it gives them."""
     scored: list[deque[_Scored]] = []
     options = sorted((o for o in context.menu.options if o.transformation is not None), key=lambda o: o.id)
     for option in options:
@@ -135,8 +127,6 @@ def _scored(context: Context, facts: Facts, profile: Profile, first: frozenset[s
         except NotApplicable:  # a user's menu names one that this version does not have
             continue
         if item.anew and not _may_begin_anew(context):
-            continue
-        if predecessors(item) & first:
             continue
         weight = profile.weight(option.applies.causes) * item.prior
         most = 1.0 if _COMPUTATION & set(option.applies.causes) else profile.around
@@ -179,32 +169,11 @@ def _changes(context: Context) -> list[LineageStep]:
     return [step for step in context.lineage if step.plan.option != GENERATED]
 
 
-def _open(context: Context, facts: Facts) -> frozenset[str]:
-    """Names of the transformations that others wait for, and that are untried and estimated to pay. The menu's dropout
-    has no say in this."""
-    decisive = {name for item in TRANSFORMATIONS for name in item.after}
-    return frozenset(name for name in decisive if _pays(context, facts, transformation(name)))
-
-
 def _saved(context: Context, proposal: Proposal) -> float:
     """The share of the objective that a proposal saves: where that was not measured, of the cycles, as estimated."""
     if proposal.result is not None and context.evaluation.value:
         return 1.0 - proposal.result / context.evaluation.value
     return proposal.gain / cycles_of(context.evaluation)
-
-
-def _pays(context: Context, facts: Facts, item: Transformation) -> bool:
-    """True if one of the first proposals of a transformation pays, applies, and is untried."""
-    for proposal in candidates_of(item, facts)[:_LOOKED_AT]:
-        if _saved(context, proposal) < _WORTHWHILE:
-            continue
-        try:
-            changed = applied(item, facts, proposal.parameters)
-        except NotApplicable:
-            continue
-        if changed.digest not in context.tried:
-            return True
-    return False
 
 
 def _plan(scored: _Scored, profile: Profile, value: float) -> Plan:

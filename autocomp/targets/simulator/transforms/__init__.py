@@ -10,7 +10,7 @@ from autocomp.targets.simulator.transforms.protocol import (
     candidates_of,
     faults_of,
 )
-from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS, is_known, predecessors, transformation
+from autocomp.targets.simulator.transforms.registry import TRANSFORMATIONS, is_known, transformation
 
 __all__ = [
     "TRANSFORMATIONS",
@@ -24,6 +24,5 @@ __all__ = [
     "candidates_of",
     "faults_of",
     "is_known",
-    "predecessors",
     "transformation",
 ]

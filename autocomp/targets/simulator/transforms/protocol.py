@@ -104,10 +104,8 @@ class Transformation(ABC):
     workload has a value that `unless` states. `order` is its position in menus. `takes` names its parameters; one with
     None refuses unknown ones itself.
 
-    The rules agent uses `prior` and `after`. `prior` is the weight of its causes, below 1 if it rather prepares others.
-    `after` names transformations that come first wherever they pay, since they leave this one more to do; it waits for
-    all before those too, so that a chain names only its last. One that writes a kernel `anew` leaves nothing of what
-    others did to it.
+    The rules agent uses `prior` and `anew`. `prior` is the weight of its causes, below 1 if it rather prepares others.
+    One that writes a kernel `anew` leaves nothing of what others did to it.
     """
 
     name: ClassVar[str]
@@ -121,7 +119,6 @@ class Transformation(ABC):
     order: ClassVar[int]
     takes: ClassVar[tuple[str, ...] | None] = ()
     prior: ClassVar[float] = 1.0
-    after: ClassVar[tuple[str, ...]] = ()
     anew: ClassVar[bool] = False
 
     @abstractmethod

@@ -24,11 +24,6 @@ def _shipped() -> Iterator[Transformation]:
 TRANSFORMATIONS: tuple[Transformation, ...] = tuple(sorted(_shipped(), key=lambda item: item.order))
 
 
-def predecessors(item: Transformation) -> frozenset[str]:
-    """Names of all that come before a transformation: its `after`, and their predecessors."""
-    return frozenset(item.after).union(*(predecessors(transformation(name)) for name in item.after))
-
-
 def is_known(name: str) -> bool:
     """True if there is a transformation of a name."""
     return any(item.name == name for item in TRANSFORMATIONS)

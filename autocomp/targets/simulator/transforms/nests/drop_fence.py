@@ -12,8 +12,6 @@ from autocomp.targets.simulator.transforms.analysis.fences import is_fence
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import flag_of, number_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
-from autocomp.targets.simulator.transforms.straight.fences import unneeded
-from autocomp.targets.simulator.transforms.straight.program import is_written_out, known_program, program_of
 from autocomp.targets.simulator.transforms.syntax.loops import loop
 from autocomp.targets.simulator.transforms.syntax.nest import enclosing
 from autocomp.targets.simulator.transforms.syntax.rewrite import Path, call_of, rewrite_statements, walk, with_body
@@ -29,7 +27,6 @@ class DropFence(Transformation):
     order = 230
     causes = ("Fence",)
     uses = ("synchronisation",)
-    after = ("drop_unused",)
     guidance = """
     A fence makes everything wait for everything. Only two accesses to the same DRAM, by units or by the host, at least
     one of them a write, need one between them; data that stays in local memory needs none.
@@ -41,14 +38,9 @@ class DropFence(Transformation):
     """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """Each fence but the one that ends the kernel: whether one is needed is for the memory discipline to say. In a
-        kernel that is written out it is known, and all that are not go at once."""
+        """All fences in loops at once where no data need them. Then each fence but the one that ends the kernel:
+        whether one is needed is for the memory discipline to say."""
         each = float(_LATENCIES * longest_latency(facts.accelerator))
-        if is_written_out(facts):
-            program = known_program(facts)
-            count = 0 if program is None else len(unneeded(program))
-            reason = f"{count} fences order no two accesses of the same elements"
-            return [Proposal({}, reason, count * each)] if count else []
         one_by_one = [
             Proposal({"fence": number}, f"commands go on without waiting at fence number {number}")
             for number, path in enumerate(_fences(facts))
@@ -63,16 +55,9 @@ class DropFence(Transformation):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`fence` is the number of a fence in source order, from 0; with `loops`, all fences in loops are removed. The
         result is right only if no DRAM access of the host or of another unit relied on them, which the memory
-        discipline checks. Without parameters, all fences that order nothing are removed, in a kernel that is written
-        out."""
+        discipline checks."""
         if flag_of(parameters, "loops"):
             return _without(facts, [path for path in _fences(facts) if _times(facts, path) > 1])
-        if "fence" not in parameters:
-            program = program_of(facts)
-            gone = unneeded(program)
-            if not gone:
-                raise NotApplicable("every fence orders something")
-            return program.kernel(step for number, step in enumerate(program.steps) if number not in gone)
         number = number_of(parameters, "fence", 0)
         fences = _fences(facts)
         if not 0 <= number < len(fences):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.edit import Edit, load_like, scaled
 from autocomp.targets.simulator.transforms.straight.elements import (
     Byte,
@@ -22,56 +19,23 @@ from autocomp.targets.simulator.transforms.straight.elements import (
     touched,
 )
 from autocomp.targets.simulator.transforms.straight.footprint import Access
-from autocomp.targets.simulator.transforms.straight.program import Program, known_program, program_of
+from autocomp.targets.simulator.transforms.straight.program import Program
 from autocomp.targets.simulator.transforms.straight.sums import composed
 from autocomp.targets.simulator.transforms.straight.values import Value
 
-_CYCLES = 30.0  # of the host for an element, with the fence's share
 
-
-class AddInPlace(Transformation):
-    name = "add_in_place"
-    title = "Add results up in local memory"
-    takes = ("tensors",)
-    order = 280
-    causes = ("Fence", "Host")
-    uses = ("contraction", "store")
-    after = ("negate_on_store",)
-    guidance = """
-    Where the host adds stored results, let the later ones accumulate on top of the first, and store the sum. Where
-    it adds elements of a tensor to a result, load these first and let the result accumulate on top. For a difference,
-    load an operand of one of the two with a scale of -1.
-    It pays when the host touches every element of results after a fence (Fence, Host).
-    Watch for: floating-point sums are added up in another order; results that are also used on their own stay.
-    """
-    example = """
-    multiply(r); store(s, r); multiply(q); store(t, q); fence(); add(s, t, y);
-      ->  multiply(r); multiply_add(r); store(y, r);
-    """
-
-    def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """All sums of the host at once."""
-        program = known_program(facts)
-        groups = [] if program is None else _groups(composed(program))
-        names = list(dict.fromkeys(sums[0].result[0][1:] for _, _, sums in groups))
-        gain = _CYCLES * sum(len(sums) for _, _, sums in groups)
-        return [Proposal({"tensors": names}, f"the host does not add up {', '.join(names)}", gain)] if names else []
-
-    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`tensors` (default: all) whose elements the host computes as sums or differences of some that were stored for
-        that alone, and perhaps of one that nothing writes. The elements of earlier stores, and those of the tensor, are
-        added to those of the last one, which moves to the result."""
-        wanted = names_of(parameters, "tensors")
-        program = composed(program_of(facts))
-        edit = Edit(program)
-        for first, last, sums in _groups(program):
-            if not wanted or sums[0].result[0][1:] in wanted:
-                for one in _sums(program, first, last, sums):
-                    _join(edit, one)
-                edit.gone.update(range(first, last))
-        if not edit.gone:
-            raise NotApplicable("the host adds up no results that were stored for that alone")
-        return edit.kernel()
+def add_in_place(program: Program) -> Iterator[ast.Kernel]:
+    """The kernel in which sums or differences of elements grow in local memory: those that the host computes of
+    elements that were stored for that alone, and perhaps of some that nothing writes. The elements of earlier stores,
+    and those of the tensor, are added to those of the last one, which moves to the result. Raises NotApplicable."""
+    program = composed(program)
+    edit = Edit(program)
+    for first, last, sums in _groups(program):
+        for one in _sums(program, first, last, sums):
+            _join(edit, one)
+        edit.gone.update(range(first, last))
+    if edit.gone:
+        yield edit.kernel()
 
 
 @dataclass(frozen=True)

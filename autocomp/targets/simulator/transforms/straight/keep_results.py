@@ -2,89 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.analysis.cost import move_cycles
-from autocomp.targets.simulator.transforms.analysis.facts import Facts
-from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.edit import Edit
 from autocomp.targets.simulator.transforms.straight.elements import lie, origins
 from autocomp.targets.simulator.transforms.straight.footprint import Change
-from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, is_written_out, program_of
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep
 from autocomp.targets.simulator.transforms.straight.values import Value, keeps, values_of
 
-_ROUND_TRIPS = 3  # latencies that a result needs through DRAM: out, a fence, and in again
+
+def keep_results(program: Program) -> Iterator[ast.Kernel]:
+    """The kernel in which what is loaded of tensors that were stored is used where it lies: of all of them, then of
+    each alone."""
+    accesses = [access for step in program.steps if step.kind in ("load", "store") for access in step.accesses]
+    stored, loaded = (
+        {a.memory[1:]: None for a in accesses if not a.local and a.write is write} for write in (True, False)
+    )
+    names = [name for name in loaded if name in stored]
+    for chosen in (names, *([name] for name in names if len(names) > 1)):
+        edit = _kept(program, chosen)
+        if edit.gone:
+            yield edit.kernel()
 
 
-class KeepResults(Transformation):
-    name = "keep_results"
-    title = "Use results where they lie"
-    takes = ("tensors",)
-    order = 270
-    causes = ("Fence", "Bus", "MemoryLatency", "ReadAfterWrite")
-    uses = ("load", "store", "contraction")
-    after = ("add_in_place",)
-    guidance = """
-    Where a result is moved out and loaded again as an operand, let the operand name the rows that still hold the
-    result. If the move out scales it, as by -1, load the other factor of the product with that scale instead. Where
-    it is loaded again to be added to, add to the rows of the result.
-    It pays when operations follow one another and each waits at a Fence for the result of the one before.
-    Watch for: the machine must take operands from the memory in which results lie; nothing may overwrite them before
-    the last use; an activation that the move applies has to be one that operands can go through, and a narrower type
-    is lost.
-    """
-    example = """
-    store(y, r); fence(); load(y, 4); multiply(4);  ->  store(y, r); multiply(r);
-    """
+def _kept(program: Program, tensors: Collection[str]) -> Edit:
+    """The changes that keep these tensors, of which nothing is loaded that a store moved out, as it is or scaled, from
+    rows that keep it until its last use: users read those rows.
 
-    def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """All tensors that are stored and loaded, then each alone."""
-        if not is_written_out(facts):
-            return ()
-        kinds: dict[str, set[str]] = {}
-        for site in facts.sites:
-            if site.pointer is not None:
-                kinds.setdefault(site.pointer.tensor, set()).add(site.kind)
-        names = [name for name, roles in kinds.items() if {"load", "store"} <= roles]
-        choices = [names, *([name] for name in names if len(names) > 1)] if names else []
-        return [
-            Proposal({"tensors": chosen}, f"{', '.join(chosen)} stays on the accelerator", _saved(facts, chosen))
-            for chosen in choices
-        ]
-
-    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`tensors` (default: all) of which nothing is loaded that a store moved out, as it is or scaled, from rows
-        that keep it until its last use: users read those rows. Where there is a scale, the other factor of each
-        product is loaded with it once more; a function that the store applied, the computation has to apply. The
-        machine must take operands from the memory of results. A value that was loaded and is added to grows in the rows
-        that it came from, where nothing else needs these."""
-        wanted = names_of(parameters, "tensors")
-        program = program_of(facts)
-        edit = Edit(program)
-        grown: dict[Value, int] = {}  # values that lie in rows of others from now on, and how far away
-        for value in values_of(program):
-            load = _loaded(program, value) if value.movable else None
-            if load is None or (wanted and load.reads[0].memory[1:] not in wanted):
-                continue
-            source = _source(edit, value)
-            if source is None or (len(value.writers) > 1 and not _may_grow(program, value, source)):
-                continue
-            shift = source.shift + grown.get(source.value, 0)
-            edit.gone.add(value.first)
-            for number, access in value.uses[1:]:
-                edit.point(number, access, source.value.memory, shift)
-            if len(value.writers) > 1:
-                grown[value] = shift
-                _scale(edit, source)
-            else:
-                _apply_to_operands(edit, value, source.done)
-        if not edit.gone:
-            raise NotApplicable("nothing is loaded that still lies where it was stored from")
-        return edit.kernel()
+    Where there is a scale, the other factor of each product is loaded with it once more; a function that the store
+    applied, the computation has to apply. The machine must take operands from the memory of results. A value that was
+    loaded and is added to grows in the rows that it came from, where nothing else needs these."""
+    edit = Edit(program)
+    grown: dict[Value, int] = {}  # values that lie in rows of others from now on, and how far away
+    for value in values_of(program):
+        load = _loaded(program, value) if value.movable else None
+        if load is None or load.reads[0].memory[1:] not in tensors:
+            continue
+        source = _source(edit, value)
+        if source is None or (len(value.writers) > 1 and not _may_grow(program, value, source)):
+            continue
+        shift = source.shift + grown.get(source.value, 0)
+        edit.gone.add(value.first)
+        for number, access in value.uses[1:]:
+            edit.point(number, access, source.value.memory, shift)
+        if len(value.writers) > 1:
+            grown[value] = shift
+            _scale(edit, source)
+        else:
+            _apply_to_operands(edit, value, source.done)
+    return edit
 
 
 @dataclass(frozen=True)
@@ -95,11 +63,6 @@ class _Source:
     value: Value
     shift: int
     done: Change
-
-
-def _saved(facts: Facts, tensors: Sequence[str]) -> float:
-    loads = [s for s in facts.sites if s.kind == "load" and s.pointer is not None and s.pointer.tensor in tensors]
-    return _ROUND_TRIPS * sum(move_cycles(facts, site) for site in loads)
 
 
 def _loaded(program: Program, value: Value) -> ProgramStep | None:

@@ -2,75 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.analysis.cost import move_cycles
-from autocomp.targets.simulator.transforms.analysis.facts import Facts, Site
-from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.parameters import names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
 from autocomp.targets.simulator.transforms.straight.footprint import Access
-from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, is_written_out, program_of
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep
 from autocomp.targets.simulator.transforms.straight.values import Value, home, keeps, loaded_by_one, moved, values_of
 
 
-class LoadOnce(Transformation):
-    name = "load_once"
-    title = "Load what stays in local memory once"
-    takes = ("tensors",)
-    order = 260
-    causes = ("Bus", "MemoryLatency", "ReadAfterWrite", "QueueFull")
-    uses = ("load",)
-    after = ("own_rows",)
-    guidance = """
-    Drop a load of what an earlier one brought with the same configuration, and let its users read those rows.
-    It pays when the same matrix is loaded in every step, and the bytes read from DRAM are a multiple of the inputs.
-    Watch for: nothing may have written the tensor, or the rows, in between.
-    """
-    example = """
-    load(A, 0); use(0); load(A, 4); use(4);  ->  load(A, 0); use(0); use(0);
-    """
-
-    def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """All repeated loads at once."""
-        if not is_written_out(facts):
-            return ()
-        repeated: list[Site] = []
-        seen: set[ast.Expression | None] = set()
-        for site in facts.sites:
-            if site.kind == "load":
-                repeated.extend([site] if site.argument("pointer") in seen else [])
-                seen.add(site.argument("pointer"))
-        saved = sum(move_cycles(facts, site) for site in repeated)
-        return [Proposal({}, f"{len(repeated)} loads bring what was loaded before", saved)] if repeated else []
-
-    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """`tensors` limits this to loads of some tensors (default: all). A load goes if an earlier one with the same
-        configuration brought the same bytes, that nothing has written since, into rows that keep them until the last
-        use. Give values rows of their own first."""
-        wanted = names_of(parameters, "tensors")
-        program = program_of(facts)
-        values = {value.first: value for value in values_of(program) if value.movable and loaded_by_one(program, value)}
-        kept: dict[Hashable, list[Value]] = {}
-        gone: set[int] = set()
-        homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
-        for number, value in sorted(values.items()):
-            tensor = program.steps[number].reads[0].memory[1:]
-            alike = kept.setdefault(_brought(program, value), [])
-            source = next((v for v in alike if _is_there(program, v, value)), None)
-            if source is None or (wanted and tensor not in wanted):
-                alike.append(value)
-                continue
-            gone.add(number)
-            for user, access in value.readers:
-                assert access.operand is not None
-                homes[user, access.operand] = home(access, source.memory, source.low - value.low)
-        if not gone:
-            raise NotApplicable("nothing is loaded again while it is still there")
-        steps = moved(program, homes)
-        return program.kernel(step for number, step in enumerate(steps) if number not in gone)
+def load_once(program: Program) -> Iterator[ast.Kernel]:
+    """The kernel without loads of what is there. A load goes if an earlier one with the same configuration brought the
+    same bytes, that nothing has written since, into rows that keep them until the last use."""
+    values = {value.first: value for value in values_of(program) if value.movable and loaded_by_one(program, value)}
+    kept: dict[Hashable, list[Value]] = {}
+    gone: set[int] = set()
+    homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
+    for number, value in sorted(values.items()):
+        alike = kept.setdefault(_brought(program, value), [])
+        source = next((v for v in alike if _is_there(program, v, value)), None)
+        if source is None:
+            alike.append(value)
+            continue
+        gone.add(number)
+        for user, access in value.readers:
+            assert access.operand is not None
+            homes[user, access.operand] = home(access, source.memory, source.low - value.low)
+    if gone:
+        yield program.kernel(step for number, step in enumerate(moved(program, homes)) if number not in gone)
 
 
 def _brought(program: Program, value: Value) -> Hashable:

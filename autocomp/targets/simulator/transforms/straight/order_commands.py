@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
@@ -38,7 +39,6 @@ class OrderCommands(Transformation):
     takes = ("switch", "first", "together")
     order = 300
     causes = ("ReadAfterWrite", "Pipeline", "Drain", "Idle", "MemoryLatency")
-    after = ("drop_fence",)
     guidance = """
     Among commands that do not depend on each other, issue those first on which the longest chain of others waits, and
     those of one configuration side by side.
@@ -97,6 +97,14 @@ class OrderCommands(Transformation):
         if order == list(range(len(order))):
             raise NotApplicable("the commands are in this order")
         return program.kernel(program.steps[number] for number in order)
+
+
+def orders(program: Program) -> Iterator[ast.Kernel]:
+    """The kernel with its commands in the orders that are proposed for it."""
+    item = OrderCommands()
+    for proposal in item.candidates(program.facts):
+        with suppress(NotApplicable):
+            yield item.apply(program.facts, proposal.parameters)
 
 
 @dataclass(frozen=True)

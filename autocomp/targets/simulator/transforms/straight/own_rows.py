@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from autocomp.targets.simulator.isa import model as m
 from autocomp.targets.simulator.isa.timing import memory_number
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.analysis.cost import site_cycles
-from autocomp.targets.simulator.transforms.analysis.facts import Facts
 from autocomp.targets.simulator.transforms.errors import NotApplicable
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
-from autocomp.targets.simulator.transforms.straight.program import Program, program_of
+from autocomp.targets.simulator.transforms.straight.program import Program
 from autocomp.targets.simulator.transforms.straight.values import Homes, Value, home, moved, values_of
-from autocomp.targets.simulator.transforms.straight.write_out import in_sequence, is_short
 
 
-class OwnRows(Transformation):
-    name = "own_rows"
-    title = "Give every value rows of its own"
-    order = 250
-    causes = ("WriteAfterRead", "WriteAfterWrite", "ReadAfterWrite", "BankConflict", "MemoryLatency")
-    after = ("command_by_command",)
-    guidance = """
-    Where the same few rows of local memory hold one value after the other, let each value that is loaded or computed
-    have rows that nothing else uses while it is needed, factors of a product in different banks.
-    It pays when loads wait for computation to be done with the rows (WriteAfterRead), and before reordering commands or
-    keeping values: what is overwritten cannot be used again.
-    Watch for: values that are written in parts, or added to, are one value; the memory must hold all that live at once.
-    """
-    example = """
-    load(a, 0); use(0); load(b, 0); use(0);  ->  load(a, 0); use(0); load(b, 4); use(4);
-    """
+def own_rows(program: Program) -> Iterator[ast.Kernel]:
+    """The kernel with rows for each value that nothing else uses while it is needed. Values keep their memory.
 
-    def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """All values at once."""
-        if not is_short(facts):
-            return ()
-        loads = sum(site_cycles(facts, site, site.loops) for site in facts.sites if site.kind == "load")
-        return [Proposal({}, "loads and results of later steps do not wait for the rows of earlier ones", loads)]
-
-    def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
-        """Takes no parameters. Values keep their memory. Factors that the array takes side by side have banks of their
-        own, and successive ones take turns among those, so that one can be moved while another is used. Where banks
-        share their adders, and moves add as products do, all values lie in one. Rows are used again, those that were
-        free the longest first, where there are too few. A kernel of loops is written out first."""
-        program = program_of(in_sequence(facts))
-        rows = Counter((v.memory, row) for v in values_of(program) for row in range(v.low, v.high + 1))
-        if all(count == 1 for count in rows.values()):
-            raise NotApplicable("every value has rows of its own")
-        homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
-        for memory in facts.accelerator.local_memories:
-            values = [value for value in values_of(program) if value.memory == memory.name]
-            banks = 1 if _adds_meet(program, memory) else memory.banks
-            homes.update(_placed(facts, program, memory.rows // memory.banks * banks, banks, values))
-        return program.kernel(moved(program, homes))
+    Factors that the array takes side by side have banks of their own, and successive ones take turns among those, so
+    that one can be moved while another is used. Where banks share their adders, and moves add as products do, all
+    values lie in one. Rows are used again, those that were free the longest first, where there are too few. Raises
+    NotApplicable where not all values that live at once fit."""
+    rows = Counter((v.memory, row) for v in values_of(program) for row in range(v.low, v.high + 1))
+    if all(count == 1 for count in rows.values()):
+        return
+    homes: dict[tuple[int, tuple[int, int]], tuple[str, int]] = {}
+    for memory in program.facts.accelerator.local_memories:
+        values = [value for value in values_of(program) if value.memory == memory.name]
+        banks = 1 if _adds_meet(program, memory) else memory.banks
+        homes.update(_placed(program, memory.rows // memory.banks * banks, banks, values))
+    yield program.kernel(moved(program, homes))
 
 
 def _adds_meet(program: Program, memory: m.Memory) -> bool:
@@ -65,7 +38,7 @@ def _adds_meet(program: Program, memory: m.Memory) -> bool:
     return memory_number(memory.settings, "shared_adders") > 0 and len(adding) > 1
 
 
-def _placed(facts: Facts, program: Program, rows: int, banks: int, values: Sequence[Value]) -> Homes:
+def _placed(program: Program, rows: int, banks: int, values: Sequence[Value]) -> Homes:
     """New places for the values of one memory."""
     busy = [(-1, -1)] * rows  # first and last step of the latest value in each row
     for value in values:

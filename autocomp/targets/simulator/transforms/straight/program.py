@@ -157,14 +157,6 @@ def program_of(facts: Facts) -> Program:
     return remember(facts.given, "steps", facts.accelerator.digest, lambda: _program(facts))
 
 
-def known_program(facts: Facts) -> Program | None:
-    """The same, None where `program_of` raises NotApplicable."""
-    try:
-        return program_of(facts) if is_written_out(facts) else None
-    except NotApplicable:
-        return None
-
-
 @dataclass
 class _Reader:
     """Reads statements one by one, with the configuration in force."""

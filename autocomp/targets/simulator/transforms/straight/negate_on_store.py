@@ -1,9 +1,10 @@
-"""Signs that the host changes where a store put the elements, moved to the scale of the store."""
+"""Negate on store: the scale of the move out changes signs, instead of the host after a fence."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
 
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.errors import NotApplicable
@@ -12,15 +13,18 @@ from autocomp.targets.simulator.transforms.straight.elements import Byte, comput
 from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep
 
 
-def negated_tensors(program: Program) -> Mapping[str, int]:
-    """The tensors of which the host negates elements where they are, and in how many steps."""
-    negating = (step for step in program.steps if _negates(step))
-    return Counter(name for step in negating for name in {element.result[0][1:] for element in computed(step)})
+def negate_on_store(program: Program) -> Iterator[ast.Kernel]:
+    """The kernel in which stores negate what the host would negate, for each tensor that it negates elements of where
+    they lie."""
+    negating = [element for step in program.steps if _negates(step) for element in computed(step)]
+    for tensor in dict.fromkeys(element.result[0][1:] for element in negating):
+        with suppress(NotApplicable):
+            yield _negated_by_stores(program, tensor)
 
 
-def negated_by_stores(program: Program, tensor: str) -> ast.Kernel:
-    """The kernel in which stores negate what the host would negate, which is all that each of them wrote, and untouched
-    since. Raises NotApplicable if it is not."""
+def _negated_by_stores(program: Program, tensor: str) -> ast.Kernel:
+    """The kernel in which the stores of a tensor negate. Raises NotApplicable unless the host negates all that each of
+    them wrote, untouched since."""
     owners: dict[Byte, int] = {}  # the store that wrote a byte, if nothing touched it since
     negated: dict[int, set[Byte]] = defaultdict(set)  # by store
     edit = Edit(program)

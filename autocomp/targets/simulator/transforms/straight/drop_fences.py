@@ -1,14 +1,23 @@
-"""The fences that order something: two accesses of the same elements of a tensor, by two units or a unit and the
-host."""
+"""Drop fences: only two accesses of the same elements of a tensor, by two units or a unit and the host, need one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.straight.footprint import Access
 from autocomp.targets.simulator.transforms.straight.program import Program
 
 
-def unneeded(program: Program) -> set[int]:
-    """The numbers of the steps that are fences and order nothing that another one does not; the last one stays."""
+def drop_fences(program: Program) -> Iterator[ast.Kernel]:
+    """The kernel without the fences that order nothing which another one does not."""
+    gone = _unneeded(program)
+    if gone:
+        yield program.kernel(step for number, step in enumerate(program.steps) if number not in gone)
+
+
+def _unneeded(program: Program) -> set[int]:
+    """The numbers of these fences; the last one stays."""
     fences = [number for number, step in enumerate(program.steps) if step.kind == "fence"]
     kept = set(fences[-1:])
     latest = -1  # fence so far
