@@ -42,6 +42,7 @@ from autocomp.workbench.run import run_request
 from autocomp.workload import Workload
 
 INTERRUPTED = 130
+_FAR = 0.5  # of the bound: below it, something else than the schedule may be in the way
 
 
 def search_and_report(
@@ -83,15 +84,18 @@ def search_and_report(
             remember(request, folder, result, user_root(), warn)
         grant = left_over(result)
         useless = useless_answers(request, result)
+        advice = advice_of(request, best)
         failed = failed or useless is not None
         if as_json:
-            summary = document(folder, result, best, schedule, progress.view, confirmed)
+            summary = {**document(folder, result, best, schedule, progress.view, confirmed), "advice": advice}
             documents.append(summary if useless is None else {**summary, "useless": useless})
             continue
         print_search(console, progress.view, _utilisation(result.best))
         if (evaluation := best.evaluation) is not None:
             text = folder.best_kernel.read_text(encoding="utf-8")
             print_shape(console, shape_of(text, request.workload, request.target, evaluation), evaluation)
+        if advice is not None:
+            console.print(f"hint: {advice}", markup=False)
         if confirmed:
             console.print(confirmation_table(confirmed))
             console.print(conclusion(confirmed), markup=False)
@@ -117,6 +121,14 @@ def useless_answers(request: Request, result: SearchResult) -> str | None:
     reasons = Counter(candidate.message.partition("; ")[0] for candidate in made if candidate.message)
     last = "".join(f": {reason}" for reason, _ in reasons.most_common(1))
     return f"none of {asked} requests to {describe(request.agents.models)} led to a kernel{last}"
+
+
+def advice_of(request: Request, best: Candidate) -> str | None:
+    """The target's advice on the workload where the best kernel of a search stays far from its bound."""
+    evaluation = best.evaluation
+    if evaluation is None or evaluation.ratio is None or evaluation.ratio >= _FAR:
+        return None
+    return request.target.advice(request.workload)
 
 
 def search_by_rules(request: Request, path: Path, means: Means, *, plain: bool) -> Request:

@@ -283,6 +283,11 @@ class Target(ABC):
         known."""
         return None
 
+    def advice(self, workload: Workload) -> str | None:
+        """Advice on what to write in a workload so that kernels come nearer to its bound; None where nothing is
+        known."""
+        return None
+
     def completed(self, kernel: str, workload: Workload) -> str:
         """A user's own starting kernel with what its harness did for it elsewhere. Other texts stay."""
         return kernel

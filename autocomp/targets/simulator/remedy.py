@@ -12,6 +12,7 @@ from typing import Any, get_args
 import yaml
 
 from autocomp.errors import AutocompError
+from autocomp.targets.evaluation import Evaluation
 from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.isa.derived.contractions import adds, contraction_tile
 from autocomp.targets.simulator.isa.model import Accelerator
@@ -87,7 +88,7 @@ def _right(workload: Workload, accelerator: Accelerator, as_stated: bool = False
     )
     for sizes, layout in itertools.islice(tried, 1 if as_stated else None):
         for rounding in _roundings(workload, accelerator):
-            small = _small(_changed(workload, tile, sizes, layout, rounding), accelerator)
+            small = _small(small_document(workload, tile, sizes, layout, rounding), accelerator)
             if small is not None:
                 return _shallow(workload, accelerator, tile, _Form(sizes, layout, rounding, small))
     return None
@@ -100,7 +101,7 @@ def _shallow(workload: Workload, accelerator: Accelerator, tile: Mapping[str, in
     while depth in found.sizes and by < tile[depth]:
         least = _whole(workload, depth, by)
         sizes = {**found.sizes, depth: least}
-        small = _small(_changed(workload, tile, sizes, found.layout, found.rounding), accelerator)
+        small = _small(small_document(workload, tile, sizes, found.layout, found.rounding), accelerator)
         if small is not None and least < found.sizes[depth]:
             needed = {name: size for name, size in sizes.items() if size != workload.dims[name]}
             return replace(found, sizes=needed, small=small)
@@ -158,7 +159,7 @@ def _packed(front: str, rows: str, columns: str, tile: Mapping[str, int]) -> Ite
             yield front + " ".join((*outer, *inner))
 
 
-def _changed(
+def small_document(
     workload: Workload,
     tile: Mapping[str, int],
     sizes: Mapping[str, int],
@@ -177,16 +178,21 @@ def _changed(
     return {**document, "dims": dims, "layout": dict(layout)}
 
 
-def _small(document: Mapping[str, Any], accelerator: Accelerator) -> Workload | None:
-    """The workload of a document if its start is right."""
+def judged_start(document: Mapping[str, Any], accelerator: Accelerator) -> tuple[Workload, Evaluation] | None:
+    """The workload of a document, and the judgement of its starting kernel; None where it has none that is right."""
     try:
-        workload = parse(yaml.safe_dump(dict(document)), Path("remedy.yaml"), accelerator.parameters)
+        workload = parse(yaml.safe_dump(dict(document)), Path("small.yaml"), accelerator.parameters)
         kernel = starting_kernel(workload, accelerator)
         stages = STAGES if workload.options["scale"] == 1 else SHIFTED
-        right = SimulatorEvaluator(accelerator, workload).evaluate(kernel, stages=stages).correct
+        evaluation = SimulatorEvaluator(accelerator, workload).evaluate(kernel, stages=stages)
     except AutocompError:
         return None
-    return workload if right else None
+    return (workload, evaluation) if evaluation.correct else None
+
+
+def _small(document: Mapping[str, Any], accelerator: Accelerator) -> Workload | None:
+    judged = judged_start(document, accelerator)
+    return None if judged is None else judged[0]
 
 
 def _told(workload: Workload, accelerator: Accelerator, found: _Form) -> str:

@@ -40,6 +40,7 @@ from autocomp.targets.simulator.stalls import BUSY, STALLS
 from autocomp.targets.simulator.start.fenced import fenced
 from autocomp.targets.simulator.start.library import library_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
+from autocomp.targets.simulator.storage import storage_advice
 from autocomp.targets.simulator.story import diagnose, limits_of, story
 from autocomp.targets.simulator.transforms import TRANSFORMATIONS
 from autocomp.workload.model import Workload
@@ -135,6 +136,9 @@ class SimulatorTarget(Target):
 
     def remedy(self, workload: Workload) -> str | None:
         return remedy(workload, self.accelerator)
+
+    def advice(self, workload: Workload) -> str | None:
+        return storage_advice(workload, self.accelerator)
 
     def evaluator(self, workload: Workload, source: str = "kernel.c") -> SimulatorEvaluator:
         return SimulatorEvaluator(self.accelerator, workload, source, self.pursued)
