@@ -149,3 +149,24 @@ def test_the_values_tell_the_mistake(text: str, mistake: Mistake, words: str) ->
 
 def test_nothing_is_told_of_values_of_no_kind() -> None:
     assert told(PRODUCT, lambda workload, a, b, bias: finished(workload, a @ b + 900 * (a[:, :1] > b[:1]), bias)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "tensor", "order", "words"),
+    [
+        (CONVOLUTION, "weights", lambda w: w.swapaxes(0, 1), "as if weights were stored with axes 0 and 1 swapped"),
+        (CONVOLUTION, "weights", lambda w: w[::-1, ::-1], "as if weights were stored with the first two axes reversed"),
+        (
+            PRODUCT.replace("30, K: 90", "24, K: 40"),
+            "B",
+            lambda b: b.reshape(5, 8, 3, 8).transpose(0, 3, 2, 1).reshape(40, 24),
+            "as if B were stored with each tile of 8 x 8 transposed",
+        ),
+    ],
+)
+def test_an_operand_in_another_order_is_named(
+    text: str, tensor: str, order: Callable[[Array], Array], words: str
+) -> None:
+    workload = parse(text, Path("w.yaml"))
+    arrays = make_inputs(workload, EXAMPLE)
+    assert words in alike(workload, arrays, compute(workload, {**arrays, tensor: order(arrays[tensor]).copy()}))

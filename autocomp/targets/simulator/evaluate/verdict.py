@@ -51,7 +51,7 @@ def _where(wrong: npt.NDArray[np.bool_]) -> Iterator[str]:
         if high - low + 1 == len(hit):
             words.append(f"{name} {low}..{high}" if high > low else f"{name} {low}")
         else:
-            words.append(_periodic(hit, name) or f"{len(hit)} {name} between {low} and {high}")
+            words.append(_periodic(hit, name) or f"{name} {low}..{high} ({len(hit)} of them)")
     if words:
         yield f"all of the wrong ones lie in {', '.join(words)}"
 

@@ -15,6 +15,7 @@ from autocomp.workload.reference import bounds, compute
 from autocomp.workload.tolerance import outside
 
 Array = npt.NDArray[Any]
+TILES = (4, 8, 16, 32)  # elements along the sides of tiles
 OTHER_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("scale", 1.0, "were scaled by 1"),
     ("activation", "none", "had no activation"),
@@ -48,14 +49,30 @@ def _gives(workload: Workload, arrays: Arrays, got: Mapping[str, Array]) -> bool
     return not any(outside(got[name], result, errors.get(name)).any() for name, result in results.items())
 
 
+def _rearranged(array: Array) -> Iterator[tuple[str, Array]]:
+    """The elements in other orders: matrices and their tiles transposed, equal axes of larger tensors swapped, and the
+    first two reversed, as those of filters may be."""
+    if array.ndim == 2 and min(array.shape) > 1:
+        yield "stored transposed", array.reshape(array.shape[::-1]).T.copy()
+        for side in TILES:
+            if side < max(array.shape) and not any(extent % side for extent in array.shape):
+                tiles = array.reshape(array.shape[0] // side, side, array.shape[1] // side, side)
+                turned = tiles.transpose(0, 3, 2, 1).reshape(array.shape)
+                yield f"stored with each tile of {side} x {side} transposed", turned
+    if array.ndim > 2:
+        for one, other in combinations(range(array.ndim), 2):
+            if array.shape[one] == array.shape[other] > 1:
+                yield f"stored with axes {one} and {other} swapped", array.swapaxes(one, other).copy()
+        if max(array.shape[:2]) > 1:
+            yield "stored with the first two axes reversed", np.flip(array, (0, 1)).copy()
+
+
 def _other_inputs(workload: Workload, arrays: Arrays) -> Iterator[tuple[str, Arrays]]:
     inputs = [tensor for tensor in workload.tensors if tensor.role == "input"]
     for tensor in inputs:
         array = arrays[tensor.name]
-        yield f"as if {tensor.name} were 0", {**arrays, tensor.name: np.zeros_like(array)}
-        if array.ndim == 2 and min(array.shape) > 1:
-            turned = array.reshape(array.shape[::-1]).T.copy()
-            yield f"as if {tensor.name} were stored transposed", {**arrays, tensor.name: turned}
+        for words, changed in (("0", np.zeros_like(array)), *_rearranged(array)):
+            yield f"as if {tensor.name} were {words}", {**arrays, tensor.name: changed}
     for one, other in combinations(inputs, 2):
         if (one.dtype, one.shape) == (other.dtype, other.shape):
             swapped = {one.name: arrays[other.name], other.name: arrays[one.name]}
