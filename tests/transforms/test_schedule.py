@@ -158,6 +158,19 @@ def test_another_schedule_of_a_scheduled_kernel_is_that_of_the_computation(prove
     prove(again, 35, 48, 64)
 
 
+SUMS_OF_TWO = """
+void solution(int8_t x[16][16], int8_t y[16][16], int8_t z[16][16]) {
+    gemmini_extended3_config_ld(16, 1.0f, true, 0);
+    config_st(16);
+    mvin(&x[0][0], 0x80000000, 16, 16);
+    mvin(&y[0][0], 0xC0000000, 16, 16);
+    fence();
+    mvout(&z[0][0], 0x80000000, 16, 16);
+    fence();
+}
+"""
+
+
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
@@ -172,6 +185,10 @@ def test_another_schedule_of_a_scheduled_kernel_is_that_of_the_computation(prove
 def test_a_schedule_that_does_not_fit_is_refused_with_the_reason(parameters: Parameters, reason: str) -> None:
     with pytest.raises(NotApplicable, match=reason):
         transformation("schedule").apply(naive(64, 64, 64), parameters)
+
+
+def test_a_kernel_without_products_is_left_alone() -> None:
+    assert not proposals(facts_of(SUMS_OF_TWO))
 
 
 def test_what_is_more_than_one_contraction_is_left_alone() -> None:

@@ -213,6 +213,8 @@ class Touches:
             return Origins(accesses, accesses, accesses, accesses)
         key, command, first = self._written
         stretch, owner = self._stretches(accesses)
+        if not len(key):
+            raise NotApplicable("a command reads rows that nothing has written")
         at = np.searchsorted(key, stretch * self._time + self._command[accesses][owner], side="left") - 1
         if ((at < 0) | (key[np.maximum(at, 0)] // self._time != stretch)).any():
             raise NotApplicable("a command reads rows that nothing has written")
