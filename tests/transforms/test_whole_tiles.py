@@ -489,3 +489,10 @@ def test_results_whose_place_no_address_names_leave_before_others_begin() -> Non
     assert prod(best.parameters["block"].values()) == best.parameters["block"]["k"]
     faster = kernel.print_kernel(applied(transformation("schedule"), facts, best.parameters).given)
     assert cycles(workload, accelerator, faster) < cycles(workload, accelerator, starting_kernel(workload, accelerator))
+
+
+def test_sums_may_stay_in_a_register_of_the_array() -> None:
+    text = (Path(__file__).parent / "kept.isa").read_text()
+    accelerator, workload = isa.parse(text.replace("memory sums {", "register sums {")), gemm(KEPT, 16, 16, 64)
+    start = starting_kernel(workload, accelerator)
+    assert fewest_cycles(workload, accelerator) < 0.9 * cycles(workload, accelerator, start)

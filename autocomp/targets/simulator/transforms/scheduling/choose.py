@@ -17,12 +17,10 @@ from autocomp.targets.simulator.transforms.scheduling.lowering.abreast import ti
 from autocomp.targets.simulator.transforms.scheduling.lowering.leaves import Leaves
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
+from autocomp.targets.simulator.transforms.scheduling.tried import sizes_tried, tiles_tried
 
-_SIZES = 7  # sizes of a block along one dimension, at most
 _MOST = 40_000  # combinations of sizes that are looked at
 _LOOKED_AT_AGAIN = 150  # of the best schedules by sums that share tiles, and of those that do not
-_HALVINGS = 4  # sizes of tiles that are tried, each half of the one before
-_SMALLEST = 16  # elements of a tile along a dimension that has as many
 _FEWER = 4  # rows that a tile may have less than the most
 _LEAD = 8  # products of the first step by which its loads are ahead
 _EARLY = 8  # products at the end of a step that no load is among
@@ -60,7 +58,8 @@ def ranked(model: CostModel) -> list[Ranked]:
     """The best schedules by their estimated cycles."""
     estimated = _estimated(model, _bases(model))
     if not estimated or isinstance(model.leaves, Tasks) or _crowded(model, estimated[0].schedule):
-        estimated = sorted([*estimated, *_estimated(model, _less_beside(model))], key=lambda item: item.cycles)
+        less = _less_beside(model, bool(estimated) and _crowded(model, estimated[0].schedule))
+        estimated = sorted([*estimated, *_estimated(model, less)], key=lambda item: item.cycles)
     best = (item for kind in by_kind(estimated) for item in kind[:_LOOKED_AT_AGAIN])
     again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in best)
     return sorted(again, key=lambda item: item.cycles)
@@ -250,7 +249,7 @@ def _of_one_core(model: CostModel) -> Iterator[Schedule]:
                 yield replace(given, shared=True, lined=True)
     if not isinstance(leaves, Tasks):
         return
-    for tile in _tiles(leaves, computation):
+    for tile in tiles_tried(leaves, computation):
         for shared in (False, True) if computation.overlaps else (False,):
             if tile != base.tile or shared:
                 yield replace(base, tile=tile, shared=shared)
@@ -262,14 +261,19 @@ def _of_one_core(model: CostModel) -> Iterator[Schedule]:
             yield replace(base, tile=tile, halves=frozenset((computation.column,)))
 
 
-def _less_beside(model: CostModel) -> Iterator[Schedule]:
-    """The same with fewer moves beside computation: what a step needs then has room once, not twice."""
-    base = _usual(model)
-    if not isinstance(model.leaves, Tasks):
+def _less_beside(model: CostModel, crowded: bool) -> Iterator[Schedule]:
+    """The same with fewer moves beside computation: what a step needs then has room once, not twice. Where memory is
+    crowded, with other tiles too."""
+    leaves, base = model.leaves, _usual(model)
+    if not isinstance(leaves, Tasks):
         yield replace(base, deferred=False)
+    tiles: list[Mapping[str, int]] = [base.tile]
+    if crowded and isinstance(leaves, Tasks):
+        tiles += [tile for tile in tiles_tried(leaves, model.computation) if tile != base.tile]
     for ahead in dict.fromkeys((*(frozenset({o}) for o in sorted(base.ahead)), frozenset[str]())):
         if ahead != base.ahead:
-            yield from (replace(base, ahead=ahead, deferred=deferred) for deferred in (True, False))
+            given = replace(base, ahead=ahead)
+            yield from (replace(given, tile=tile, deferred=late) for tile in tiles for late in (True, False))
     if model.starts and not isinstance(model.leaves, Tasks):
         yield from (schedule for schedule in _staying(model) if schedule.turns != base.turns)
 
@@ -298,52 +302,15 @@ def _rows(model: CostModel, base: Schedule) -> list[int]:
     return [most] if products(least) >= products(most) else [most, least]
 
 
-def equal(extent: int, most: int) -> int:
-    """The size of as few tiles of at most `most` elements as possible, all about as large."""
-    return ceil(extent / ceil(extent / most))
-
-
-def thirds(size: int) -> tuple[int, ...]:
-    """A third of a size, where that is whole."""
-    return () if size % 3 else (size // 3,)
-
-
-def _tiles(leaves: Tasks, computation: Contraction) -> Iterator[Mapping[str, int]]:
-    """Tiles of the sizes that they have, of more, of a third, and of less, one dimension or all at a time."""
-    choices: dict[str, list[int]] = {}
-    for dim, known in leaves.sizes.items():
-        extent = computation.extents[dim]
-        most = min(extent, known.most)
-        sizes = {known.usual, most, *thirds(most), *(known.usual >> n for n in range(1, _HALVINGS))}
-        if computation.pieced and dim == computation.row:
-            alike = equal(extent, most)
-            sizes |= {alike, *(size for size in (alike >> n for n in range(1, _HALVINGS)) if size)}
-        choices[dim] = sorted((size for size in sizes if size >= min(_SMALLEST, known.usual)), reverse=True)
-    usual = leaves.largest(computation)
-    yield from ({**usual, **dict(zip(choices, sizes, strict=True))} for sizes in cartesian(*choices.values()))
-
-
-def _sizes(tiles: int, most: int) -> list[int]:
-    """Sizes of a block along a dimension: all of few tiles; else equal parts of it, and powers of two."""
-    if tiles <= _SIZES:
-        return [*range(1, min(tiles, most) + 1)]
-    parts = {ceil(tiles / n) for n in range(1, tiles + 1)} | {1, 2, 4, 8, 16}
-    fitting = sorted(size for size in parts if size <= min(tiles, most))
-    if len(fitting) <= _SIZES:
-        return fitting
-    step = (len(fitting) - 1) / (_SIZES - 1)
-    return sorted({fitting[round(n * step)] for n in range(_SIZES)} | {size for size in (4, 8) if size in fitting})
-
-
 def _blocks(model: CostModel, base: Schedule) -> Iterator[Grid]:
     """The grids with the blocks whose results fit, twice where there are several."""
     computation = model.computation
     base = replace(base, inner=_inners(model)[0])
     grid = Grid(computation, base)
     most = model.leaves.memory("result").rows // max(1, model.leaves.rows("result", grid))
-    sizes = {dim: _sizes(n, most if dim in computation.parallel else n) for dim, n in grid.tiles.items()}
+    sizes = {dim: sizes_tried(n, most if dim in computation.parallel else n) for dim, n in grid.tiles.items()}
     for dim, windows in computation.windows.items():
-        sizes[dim] = [windows.count] if dim == computation.row else _sizes(windows.count, windows.count)
+        sizes[dim] = [windows.count] if dim == computation.row else sizes_tried(windows.count, windows.count)
     if isinstance(model.leaves, Tasks):  # whose tiles have several sizes: of the taps of a window, one or all
         taps = set(computation.reduction) - {computation.depth}
         sizes |= {dim: sorted({1, grid.tiles[dim]}) for dim in taps}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, arrival, equal, on_cores, thirds, turns_of
+from autocomp.targets.simulator.transforms.scheduling.choose import BOTH, arrival, on_cores, turns_of
 from autocomp.targets.simulator.transforms.scheduling.lowering.tasks import Tasks
 from autocomp.targets.simulator.transforms.scheduling.raised import Raised
 from autocomp.targets.simulator.transforms.scheduling.schedule import OPERANDS, Grid, Schedule
+from autocomp.targets.simulator.transforms.scheduling.tried import equal, thirds
 
 _WIDTHS = (1, 2, 3, 4, 8)  # tiles in a move
 _LEADS = (0, 1, 2, 4, 8, 16, 32)  # products of the first step by which its loads are ahead

@@ -8,23 +8,24 @@ import numpy as np
 
 from autocomp.simulator import Accesses
 from autocomp.targets.simulator.isa.algebra import walk
-from autocomp.targets.simulator.isa.derived.regions import writes
+from autocomp.targets.simulator.isa.derived.regions import Write, writes
 from autocomp.targets.simulator.isa.model import Accelerator, Instruction
-from autocomp.targets.simulator.isa.tree import AddressField, Element, StateField
+from autocomp.targets.simulator.isa.tree import AddressField, Element, Number, StateField
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import Commands
+from autocomp.targets.simulator.transforms.scheduling.lifting.forms import Form
 
 
 def with_registers(commands: Commands) -> Accesses:
     """The accesses of commands, and after those of each command the registers that it reads or writes, taken as whole.
 
-    Registers that a command fills for itself are left out. Several tiles in a register count as one: a schedule that is
-    made of this is compared with the kernel that it comes from.
+    Registers that a command fills for itself are left out, but not those that it adds to. Several tiles in a register
+    count as one: a schedule that is made of this is compared with the kernel that it comes from.
     """
     accelerator = commands.accelerator
     parts = [
         (commands.of(number), register, write)
         for number, form in enumerate(commands.forms)
-        for register, write in _touched(accelerator, form.instruction)
+        for register, write in _touched(accelerator, form)
     ]
     given = commands.accesses
     if not parts:
@@ -50,11 +51,20 @@ def placed_by_registers(accelerator: Accelerator, instruction: Instruction) -> b
     )
 
 
-def _touched(accelerator: Accelerator, instruction: Instruction) -> Iterator[tuple[int, bool]]:
-    """The registers that an instruction reads (False) or writes (True), by their numbers among all memories."""
-    assigned = writes(accelerator, instruction)
-    written = {write.target.memory for write in assigned}
-    read = {part.memory for write in assigned for part in walk(write.value) if isinstance(part, Element)}
+def _touched(accelerator: Accelerator, form: Form) -> Iterator[tuple[int, bool]]:
+    """The registers that commands of a form read (False) or write (True), by their numbers among all memories."""
+    assigned = [write for write in writes(accelerator, form.instruction) if _happens(form, write)]
+    values = [(write.target.memory, walk(form.evaluate(write.value))) for write in assigned]
+    read = {(target, part.memory) for target, value in values for part in value if isinstance(part, Element)}
+    written = {target for target, _ in values}
     for number, memory in enumerate(accelerator.memories):
-        if memory.kind == "register" and (memory.name in read) is not (memory.name in written):
-            yield number, memory.name in written
+        is_read, is_written = any(memory.name == source for _, source in read), memory.name in written
+        adds = (memory.name, memory.name) in read
+        if memory.kind == "register" and (adds or is_read is not is_written):
+            yield from ((number, write) for write in (False, True) if (is_written if write else is_read))
+
+
+def _happens(form: Form, write: Write) -> bool:
+    """False where operands and registers rule an assignment out."""
+    decided = ((form.evaluate(condition), wanted) for condition, wanted in write.path)
+    return all(bool(value.value) is wanted for value, wanted in decided if isinstance(value, Number))
