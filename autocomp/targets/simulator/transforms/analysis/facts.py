@@ -112,7 +112,7 @@ class Operand:
         """Rows that the call covers through the operand."""
         return tuple(affine(self.site.call.arguments[number]) for number in self.rows_at)
 
-    @property
+    @cached_property
     def rows_at(self) -> tuple[int, ...]:
         """The arguments that bound the rows of the operand: its own of a call that states them for each operand, else
         any of them."""
@@ -219,11 +219,15 @@ class Facts:
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
-        return tuple(operand for site in self.sites for operand in _operands(self, site))
+        return tuple(operand for site in self.sites for operand in self.operands_of(site))
 
     def operands_of(self, site: Site) -> tuple[Operand, ...]:
         """The local memory that one call names."""
-        return tuple(operand for operand in self.operands if operand.site is site)
+        return self._operands_by_site[id(site)]
+
+    @cached_property
+    def _operands_by_site(self) -> Mapping[int, tuple[Operand, ...]]:
+        return {id(site): tuple(_operands(self, site)) for site in self.sites}
 
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:

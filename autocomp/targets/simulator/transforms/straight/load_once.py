@@ -47,10 +47,8 @@ def _brought(program: Program, value: Value) -> Hashable:
 def _is_there(program: Program, source: Value, value: Value) -> bool:
     """True if the data of a load are there already, in the rows of an earlier one, up to the last use."""
     read = program.steps[value.first].reads[0]
-    between = program.steps[source.first + 1 : value.first]
-    if any(access.meets(read) for step in between for access in step.dram(write=True)):
-        return False
-    return keeps(program, source.writers[0][1], source.first, value.last)
+    is_same = keeps(program, read, source.first, value.first)
+    return is_same and keeps(program, source.writers[0][1], source.first, value.last)
 
 
 def _shape(access: Access, low: int) -> tuple[tuple[int, int, int], ...]:

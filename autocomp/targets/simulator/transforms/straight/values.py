@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -119,9 +120,27 @@ def _starts(steps: Sequence[ProgramStep]) -> set[tuple[int, Row]]:
 
 
 def keeps(program: Program, access: Access, start: int, end: int) -> bool:
-    """True if no step between `start` and `end` writes the rows of an access."""
-    later = program.steps[start + 1 : end]
-    return not any(write.meets(access) for step in later for write in step.local(write=True))
+    """True if no step between `start` and `end` writes elements of an access."""
+    written = _written(program)
+    for row, first, stop in access.spans:
+        writes = written.get((access.memory, row), ())
+        for number, start_of, end_of in writes[bisect_left(writes, (start + 1,)) :]:
+            if number >= end:
+                break
+            if start_of < stop and first < end_of:
+                return False
+    return True
+
+
+@remembered
+def _written(program: Program) -> Mapping[Row, Sequence[tuple[int, int, int]]]:
+    """The steps that write each row, in order, with the columns; of tensors, with the bytes."""
+    written: dict[Row, list[tuple[int, int, int]]] = {}
+    for number, step in enumerate(program.steps):
+        for access in step.writes:
+            for row, first, end in access.spans:
+                written.setdefault((access.memory, row), []).append((number, first, end))
+    return written
 
 
 Homes = Mapping[tuple[int, tuple[int, int]], tuple[str, int]]  # step and operand -> memory and first row
