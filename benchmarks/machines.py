@@ -1,11 +1,12 @@
 """The results of searches without a model on the machines that ship, from their naive kernels.
 
-    python -m benchmarks.machines [MACHINE ...] [--evaluations N] [--objective NAME ...] [--size N ...] [--convolution]
+    python -m benchmarks.machines [MACHINE ...] [--evaluations N] [--seconds S] [--objective NAME ...] [--size N ...]
+        [--convolution]
 
-A row is a search of N evaluations of a GEMM or, with `--convolution`, of a 3 x 3 convolution. It shows the share of the
-bound that was reached, the number of wrong candidates, and what the busiest unit of the best kernel waits for. If the
-machine states energies, it shows the best kernel's. Beside it is the share that a kernel written by hand reaches, where
-`benchmarks/by_hand` has one. `--by-hand` prints these kernels alone.
+A row is a search of N evaluations, and at most S seconds, of a GEMM or, with `--convolution`, of a 3 x 3 convolution.
+It shows the share of the bound that was reached, the number of wrong candidates, and what the busiest unit of the best
+kernel waits for. If the machine states energies, it shows the best kernel's. Beside it is the share that a kernel
+written by hand reaches, where `benchmarks/by_hand` has one. `--by-hand` prints these kernels alone.
 """
 
 from __future__ import annotations
@@ -170,6 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("machines", nargs="*", metavar="MACHINE", help=f"of {', '.join(GEMMS)}; all if none is named")
     parser.add_argument("--evaluations", type=int, default=60)
+    parser.add_argument("--seconds", type=float, help="that a search begins steps in; unlimited if not given")
     parser.add_argument("--objective", action="append", default=[], help="cycles, energy or edp; repeatable")
     parser.add_argument("--size", type=int, action="append", default=[], help="repeatable; the machine's if none")
     parser.add_argument("--workers", type=int, default=available_cores())
@@ -182,9 +184,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.by_hand:
         Console(width=200).print(kernels_by_hand(chosen.machines or list(GEMMS)))
         return
-    print(f"at most {chosen.evaluations} evaluations from the naive kernel, rules agent, seed 0", flush=True)
+    limit = "" if chosen.seconds is None else f" in {chosen.seconds:g} seconds"
+    print(f"at most {chosen.evaluations} evaluations{limit} from the naive kernel, rules agent, seed 0", flush=True)
     print(line(list(COLUMNS)), flush=True)
-    options = Options(evaluations=chosen.evaluations)
+    options = Options(evaluations=chosen.evaluations, seconds=chosen.seconds)
     for machine in chosen.machines or GEMMS:
         for workload in convolutions(machine) if chosen.convolution else cases(machine, chosen.size):
             for objective in chosen.objective or ["cycles"]:
