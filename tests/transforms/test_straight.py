@@ -14,7 +14,9 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, candidates_of, transformation
 from autocomp.targets.simulator.transforms.straight.command_by_command import STEPS
-from autocomp.targets.simulator.transforms.straight.program import program_of
+from autocomp.targets.simulator.transforms.straight.dependences import dependences
+from autocomp.targets.simulator.transforms.straight.footprint import Access
+from autocomp.targets.simulator.transforms.straight.program import Program, ProgramStep, program_of
 from autocomp.targets.simulator.transforms.straight.write_out import in_sequence
 from autocomp.workload import load
 from autocomp.workload import parse as parse_workload
@@ -343,6 +345,29 @@ def test_a_fence_keeps_no_load_of_what_is_only_read_behind_it() -> None:
     ordered = lines(facts, "order_commands")
     place = {part: next(n for n, line in enumerate(ordered) if part in line) for part in ("A[0]", "fence", "mvin2")}
     assert place["A[0]"] < place["fence"] < place["mvin2"]
+
+
+accesses = st.builds(
+    lambda memory, row, first, count, kind: Access(memory, ((row, first, first + count),), kind > 0, kind > 1, None),
+    st.sampled_from(("scratchpad", "&A")),
+    st.integers(0, 1),
+    st.integers(250, 259),
+    st.integers(1, 4),
+    st.integers(0, 2),
+)
+
+
+@given(st.lists(st.lists(accesses, max_size=3), max_size=12))
+def test_steps_stay_before_all_that_touch_the_same_elements_later(touched: list[list[Access]]) -> None:
+    program = Program(facts_of(""), (), tuple(ProgramStep("load", "", (), tuple(accesses)) for accesses in touched), {})
+    before: list[set[int]] = []  # directly or by way of others
+    for direct in dependences(program):
+        before.append(set(direct).union(*(before[number] for number in direct)))
+    for later, own in enumerate(touched):
+        for earlier, others in enumerate(touched[:later]):
+            pairs = [(one, other) for one in own for other in others if one.meets(other)]
+            if any((one.write or other.write) and not (one.adds and other.adds) for one, other in pairs):
+                assert earlier in before[later]
 
 
 def test_a_kernel_that_cannot_be_followed_stays_as_it_is() -> None:

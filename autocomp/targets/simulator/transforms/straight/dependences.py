@@ -19,7 +19,7 @@ _IN_CONFLICT = {"reads": ("writes", "adds"), "adds": ("reads", "writes"), "write
 def dependences(program: Program) -> tuple[frozenset[int], ...]:
     """The numbers of the steps before each one that have to stay before it: those that touch the same elements, unless
     both only read or both add to them. Fences order the host, one another, and DRAM but for tensors that no step
-    writes. A step that overwrites elements stands for those before it that touch them, as they stay before it."""
+    writes. Steps whose elements another one overwrites are left out after that: they stay before it in any case."""
     written = {access.memory for step in program.steps for access in step.writes if not access.local}
     earlier: dict[tuple[_Place, str], list[tuple[int, int, int]]] = defaultdict(list)  # by place and kind
     fences: set[int] = set()
@@ -48,7 +48,7 @@ def dependences(program: Program) -> tuple[frozenset[int], ...]:
 
 
 def _cells(access: Access) -> Iterator[tuple[_Place, int, int]]:
-    """The places of an access, each with its first column there and the one behind the last."""
+    """The places of an access, each with its first column there and where its columns end."""
     for row, first, end in access.spans:
         for part in range(first // _PLACE, (end - 1) // _PLACE + 1):
             yield (access.memory, row, part), max(first, part * _PLACE), min(end, (part + 1) * _PLACE)
