@@ -226,7 +226,7 @@ void solution(int8_t A[4][8], int8_t B[8][4], int8_t C[4][4]) {
 
 
 def an_accelerator() -> Accelerator:
-    return Accelerator("toy", "A toy.", {}, {}, {}, (), (), (), (), (), (), (), {}, "", "digest")
+    return Accelerator("toy", "A toy.", {}, {}, {}, (), (), (), (), (), (), (), {}, "", "digest", "digest")
 
 
 def a_workload() -> Workload:
