@@ -15,12 +15,11 @@ USUAL = "simulator"  # the kind of target that a menu is for, where it does not 
 @dataclass(frozen=True)
 class Applies:
     """When an option is worth a look. `causes` are the profile's causes that it reduces; `operations` the operations
-    that it is meant for; empty means any. It has no meaning for those in `not_for`, nor where an option of the workload
-    has a value that `unless` states: prompts leave it out there."""
+    that it is meant for; empty means any. It has no meaning where an option of the workload has a value that `unless`
+    states: prompts leave it out there."""
 
     causes: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
-    not_for: tuple[str, ...] = ()
     unless: tuple[tuple[str, Any], ...] = ()
 
 

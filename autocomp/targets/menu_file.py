@@ -135,7 +135,7 @@ class _Option(_Strict):
     uses: tuple[Annotated[str, AfterValidator(_known_use)], ...] = ()
 
     def frozen(self) -> MenuOption:
-        applies = Applies(self.applies.causes, self.applies.operations, unless=tuple(self.applies.unless.items()))
+        applies = Applies(self.applies.causes, self.applies.operations, tuple(self.applies.unless.items()))
         return MenuOption(self.id, self.title, self.guidance, self.transformation, applies, self.example, self.uses)
 
 

@@ -16,8 +16,11 @@ from autocomp.targets.simulator.evaluate import SimulatorEvaluator
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.start.naive import starting_kernel
 from autocomp.targets.simulator.transforms import Facts, NotApplicable, analyse, candidates_of, transformation
+from autocomp.targets.simulator.transforms.nests.block_diagonal import BlockDiagonal
+from autocomp.targets.simulator.transforms.nests.merge_depth import MergeDepth
+from autocomp.targets.simulator.transforms.nests.pad_input import PadInput
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
-from autocomp.targets.simulator.transforms.protocol import Parameters
+from autocomp.targets.simulator.transforms.protocol import Parameters, Rewriting
 from autocomp.targets.simulator.transforms.scheduling.choose import ranked
 from autocomp.targets.simulator.transforms.scheduling.lifting.commands import commands_of
 from autocomp.targets.simulator.transforms.scheduling.neighbours import neighbours
@@ -57,10 +60,16 @@ def naive(rows: int, cols: int, depth: int, accelerator: str = "gemmini") -> Fac
     return facts_of(starting_kernel(gemm(rows, cols, depth, accelerator), machine(accelerator)), accelerator)
 
 
+def rewriting(name: str) -> Rewriting:
+    """The transformation of a name, or what `schedule` may do to a kernel first."""
+    before = {item.name: item for item in (PadInput(), MergeDepth(), BlockDiagonal())}
+    return before[name] if name in before else transformation(name)
+
+
 def apply(facts: Facts, *steps: tuple[str, Mapping[str, Any]]) -> Facts:
-    """The facts after transformations by name, printed and parsed again after each."""
+    """The facts after rewritings by name, printed and parsed again after each."""
     for name, parameters in steps:
-        changed = transformation(name).apply(facts, parameters)
+        changed = rewriting(name).apply(facts, parameters)
         text = kernel.print_kernel(facts.with_kernel(changed).written)
         facts = facts.with_kernel(kernel.parse(text))
     return facts
@@ -84,8 +93,8 @@ def prove() -> Prove:
 
 
 def with_best(facts: Facts, name: str) -> Facts:
-    """The facts after the best candidate of a transformation, if one applies here."""
-    for candidate in candidates_of(transformation(name), facts):
+    """The facts after the best candidate of a rewriting, if one applies here."""
+    for candidate in candidates_of(rewriting(name), facts):
         try:
             return apply(facts, (name, candidate.parameters))
         except NotApplicable:

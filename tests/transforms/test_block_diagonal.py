@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from autocomp.targets.simulator.kernel import print_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import NotApplicable, transformation
+from autocomp.targets.simulator.transforms import NotApplicable
 from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.workload import Workload
 
-from .conftest import apply, facts_of, machine
+from .conftest import apply, facts_of, machine, rewriting
 from .convolutions import convolution, cycles, naive
 
 TOGETHER = ("block_diagonal", {"loop": "g"})
@@ -76,7 +76,7 @@ def test_the_accelerator_makes_the_diagonal_tiles_and_puts_its_strides_back() ->
 
 def refusal(text: str, loop: str = "g") -> str:
     with pytest.raises(NotApplicable) as caught:
-        transformation("block_diagonal").apply(facts_of(text), {"loop": loop})
+        rewriting("block_diagonal").apply(facts_of(text), {"loop": loop})
     return str(caught.value)
 
 
@@ -112,7 +112,7 @@ def test_groups_that_fill_half_of_the_array_stay_apart() -> None:
 
 def test_groups_that_do_not_fill_the_array_again_and_again_are_taken_by_equal_numbers_and_scheduled() -> None:
     workload = depthwise(channels=24, size=8)
-    first, other = transformation("block_diagonal").candidates(naive(workload))
+    first, other = rewriting("block_diagonal").candidates(naive(workload))
     assert first.parameters == {"loop": "g", "groups": 12}
     assert other.parameters == TOGETHER[1]
     scheduled = apply(naive(workload), ("schedule", {"diagonal": first.parameters}))
@@ -122,9 +122,9 @@ def test_groups_that_do_not_fill_the_array_again_and_again_are_taken_by_equal_nu
 
 def test_groups_that_are_left_over_are_a_part_of_their_own_that_is_scheduled() -> None:
     workload = depthwise(channels=35, size=8)
-    first, _ = transformation("block_diagonal").candidates(naive(workload))
+    first, _ = rewriting("block_diagonal").candidates(naive(workload))
     assert first.parameters == TOGETHER[1]  # 3 passes of 16, 16 and 3 channels, in place of 7 of 5
-    assert not transformation("schedule").candidates(naive(depthwise(channels=19, size=3)))  # few commands: one by one
+    assert not rewriting("schedule").candidates(naive(depthwise(channels=19, size=3)))  # few commands: one by one
     part = {"block": {"p": 4}, "ahead": ["left", "right"], "deferred": True}
     facts = apply(naive(workload), ("schedule", {"diagonal": first.parameters, "part": 1, **part}))
     scheduled = apply(facts, ("schedule", {"part": 2, **part}))
@@ -143,4 +143,4 @@ def test_groups_that_are_left_over_are_loaded_as_configured_when_the_others_are_
 @pytest.mark.parametrize("count", [1, 17])
 def test_a_number_of_groups_that_does_not_fit_is_refused(count: int) -> None:
     with pytest.raises(NotApplicable, match=f"'groups' must be 2 to 16, and is {count}"):
-        transformation("block_diagonal").apply(naive(depthwise()), {"loop": "g", "groups": count})
+        rewriting("block_diagonal").apply(naive(depthwise()), {"loop": "g", "groups": count})

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 
 from autocomp.targets.simulator.kernel import print_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import NotApplicable, transformation
+from autocomp.targets.simulator.transforms import NotApplicable
 from autocomp.workload import Workload
 
-from .conftest import apply, facts_of, machine, with_best
+from .conftest import apply, facts_of, machine, rewriting, with_best
 from .convolutions import convolution, convolutions, cycles, naive
 
 STEM = convolution({"N": 1, "H": 12, "W": 40, "C": 3, "K": 16, "R": 7, "S": 7}, stride=2, padding=3)
@@ -26,7 +26,7 @@ def test_results_are_unchanged_whatever_the_convolution(workload: Workload) -> N
 
 
 def test_the_taps_of_a_row_and_their_channels_are_one_run() -> None:
-    (proposal, *_) = transformation("merge_depth").proposals(naive(STEM))
+    (proposal, *_) = rewriting("merge_depth").proposals(naive(STEM))
     assert proposal.parameters == PADDED
     merged = apply(naive(STEM), ("merge_depth", PADDED))
     text = print_kernel(merged.kernel)
@@ -43,7 +43,7 @@ def test_channels_that_do_not_fill_the_array_are_continued_with_those_of_the_nex
     channels: int, taps: int, loops: list[str]
 ) -> None:
     workload = convolution({"N": 1, "H": 6, "W": 20, "C": channels, "K": 16, "R": taps, "S": taps})
-    (proposal,) = transformation("merge_depth").proposals(naive(workload))
+    (proposal,) = rewriting("merge_depth").proposals(naive(workload))
     assert proposal.parameters == {"loops": loops}
     assert cycles(workload, apply(naive(workload), ("merge_depth", proposal.parameters))) < cycles(
         workload, naive(workload)
@@ -54,7 +54,7 @@ def test_taps_fill_products_of_one_depth_whose_operands_move_on_before_them() ->
     """A vector of 192 of 256 elements is a row of three taps with 64 channels each."""
     name = str(Path(__file__).parents[1] / "isa" / "strangers" / "inmemory.isa")
     workload = convolution({"N": 1, "H": 5, "W": 16, "C": 64, "K": 16, "R": 3, "S": 3}, name, bias="none", scale=2**-7)
-    (proposal,) = transformation("merge_depth").proposals(naive(workload))
+    (proposal,) = rewriting("merge_depth").proposals(naive(workload))
     assert proposal.parameters == {"loops": ["s"]}
     merged = apply(naive(workload), ("merge_depth", proposal.parameters))
     assert cycles(workload, merged) < 0.75 * cycles(workload, naive(workload))

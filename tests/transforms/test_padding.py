@@ -7,10 +7,10 @@ from hypothesis import given, settings
 
 from autocomp.targets.simulator.kernel import print_kernel
 from autocomp.targets.simulator.start.naive import starting_kernel
-from autocomp.targets.simulator.transforms import NotApplicable, transformation
+from autocomp.targets.simulator.transforms import NotApplicable
 from autocomp.workload import Workload
 
-from .conftest import apply, facts_of, machine, with_best
+from .conftest import apply, facts_of, machine, rewriting, with_best
 from .convolutions import convolution, convolutions, cycles, naive
 
 STEM = convolution({"N": 1, "H": 20, "W": 20, "C": 3, "K": 16, "R": 7, "S": 7}, stride=2, padding=3)
@@ -62,4 +62,4 @@ def test_what_leaves_out_anything_else_is_refused(change: tuple[str, str], reaso
 
 def test_a_machine_that_cannot_move_operands_out_makes_no_copy() -> None:
     workload = convolution({"N": 1, "H": 6, "W": 6, "C": 3, "K": 4, "R": 3, "S": 3}, "tiny", padding=1)
-    assert not transformation("pad_input").proposals(naive(workload))
+    assert not rewriting("pad_input").proposals(naive(workload))

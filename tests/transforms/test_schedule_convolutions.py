@@ -15,7 +15,7 @@ from autocomp.targets.simulator.transforms.nests.schedule import raised_of
 from autocomp.targets.simulator.transforms.protocol import Parameters
 from autocomp.workload import Workload
 
-from .conftest import changes, loads, proposals
+from .conftest import changes, loads, proposals, rewriting
 from .convolutions import convolution, convolutions, pooled_convolutions
 from .convolutions import cycles as cycles_of
 from .convolutions import naive as started
@@ -153,7 +153,7 @@ def test_convolutions_are_right_with_shared_lines_and_loads_ahead(
     schedule: dict[str, Any] = {"shared": True, "lead": lead, "block": {"p": lines, "r": 1}, "kept": True}
     schedule["lined"] = lined
     schedule["level"] = {"left": level, "right": 7}
-    merged = transformation("merge_depth").proposals(started(workload))
+    merged = rewriting("merge_depth").proposals(started(workload))
     schedule |= {"merged": merged[0].parameters} if merged else {}
     schedule |= {"ahead": ["left", "right"], "deferred": True, "spread": lead > 0} if ahead else {}
     try:

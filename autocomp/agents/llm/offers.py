@@ -75,8 +75,7 @@ def _possible(option: MenuOption, context: Context) -> bool:
     needs = () if option.transformation is not None else option.uses
     given = context.workload.options
     meaningless = any(name in given and given[name] == value for name, value in option.applies.unless)
-    known = context.workload.operation not in option.applies.not_for and not meaningless
-    return known and context.target.lacks.isdisjoint(needs)
+    return not meaningless and context.target.lacks.isdisjoint(needs)
 
 
 def _with_moves(made: Sequence[Offer], most: int) -> tuple[Offer, ...]:

@@ -176,10 +176,9 @@ def test_options_that_mean_nothing_for_the_workload_or_need_what_the_machine_lac
     context: Context,
 ) -> None:
     keep = MenuOption("keep", "Keep", "Keep it.", uses=("preload",))
-    windows = MenuOption("windows", "Share", "Share it.", applies=Applies(not_for=("gemm",)))
     plain = MenuOption("plain", "Add", "Add it.", applies=Applies(unless=(("bias", "none"),)))
     usual = context.menu.options
-    whole = replace(context, menu=replace(context.menu, options=(*usual, keep, windows, plain)))
+    whole = replace(context, menu=replace(context.menu, options=(*usual, keep, plain)))
 
     def told(*lacks: str) -> set[str]:
         whole.target.lacks = frozenset(lacks)

@@ -128,7 +128,7 @@ def _scored(context: Context, facts: Facts, profile: Profile) -> list[deque[_Sco
             continue
         if item.anew and not _may_begin_anew(context):
             continue
-        weight = profile.weight(option.applies.causes) * item.prior
+        weight = profile.weight(option.applies.causes)
         most = 1.0 if _COMPUTATION & set(option.applies.causes) else profile.around
         proposals: deque[_Scored] = deque()
         for proposal in candidates_of(item, facts):

@@ -1,4 +1,4 @@
-"""The base of transformations: a transformation is a named, parameterised rewriting of a kernel."""
+"""The base of transformations: named, parameterised rewritings of a kernel that menus offer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Proposal:
     result: float | None = None
 
 
-def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts:
+def applied(item: Rewriting, facts: Facts, parameters: Parameters) -> Facts:
     """The facts of the rewritten kernel, worked out once for the same facts. Raises NotApplicable, also where the
     kernel would not do what it did before, and TransformationFault."""
 
@@ -49,7 +49,7 @@ def applied(item: Transformation, facts: Facts, parameters: Parameters) -> Facts
     return remember_or_raise(facts, item.name, json.dumps(parameters, default=list), outcome, NotApplicable)
 
 
-def candidates_of(item: Transformation, facts: Facts) -> Sequence[Proposal]:
+def candidates_of(item: Rewriting, facts: Facts) -> Sequence[Proposal]:
     """The candidates of a transformation, worked out once for the same facts: some rank thousands of schedules. It has
     no candidates where it fails."""
 
@@ -64,7 +64,7 @@ def candidates_of(item: Transformation, facts: Facts) -> Sequence[Proposal]:
 
 
 @contextmanager
-def _faults_noted(item: Transformation, facts: Facts) -> Iterator[None]:
+def _faults_noted(item: Rewriting, facts: Facts) -> Iterator[None]:
     try:
         with transforming(item.name):
             yield
@@ -82,7 +82,7 @@ def faults_of(facts: Facts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_noted(facts)))
 
 
-def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) -> list[Proposal]:
+def fitting(item: Rewriting, facts: Facts, candidates: Iterable[Proposal]) -> list[Proposal]:
     """The proposals that apply, in their order, each set of parameters once."""
     proposals: list[Proposal] = []
     for candidate in candidates:
@@ -96,30 +96,12 @@ def fitting(item: Transformation, facts: Facts, candidates: Iterable[Proposal]) 
     return proposals
 
 
-class Transformation(ABC):
-    """A named rewriting with all that is known of it. Equal parameters on equal kernels give equal results.
-
-    Planners get `title`, `guidance` and `example`, the `causes` of stalls that it reduces, and the kinds of
-    instructions that it `uses`. It never applies to the operations that it is `not_for`, nor where an option of the
-    workload has a value that `unless` states. `order` is its position in menus. `takes` names its parameters; one with
-    None refuses unknown ones itself.
-
-    The rules agent uses `prior` and `anew`. `prior` is the weight of its causes, below 1 if it rather prepares others.
-    One that writes a kernel `anew` leaves nothing of what others did to it.
-    """
+class Rewriting(ABC):
+    """A named, parameterised change of a kernel. Equal parameters on equal kernels give equal results. `takes` names
+    its parameters; one with None refuses unknown ones itself."""
 
     name: ClassVar[str]
-    title: ClassVar[str]
-    guidance: ClassVar[str]
-    example: ClassVar[str | None] = None
-    causes: ClassVar[tuple[str, ...]]
-    uses: ClassVar[tuple[str, ...]] = ()
-    not_for: ClassVar[tuple[str, ...]] = ()
-    unless: ClassVar[tuple[tuple[str, Any], ...]] = ()
-    order: ClassVar[int]
     takes: ClassVar[tuple[str, ...] | None] = ()
-    prior: ClassVar[float] = 1.0
-    anew: ClassVar[bool] = False
 
     @abstractmethod
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
@@ -133,9 +115,25 @@ class Transformation(ABC):
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """The rewritten kernel. Raises NotApplicable."""
 
+
+class Transformation(Rewriting):
+    """A rewriting that menus offer, with all that is known of it.
+
+    Planners get `title`, `guidance` and `example`, the `causes` of stalls that it reduces, and the kinds of
+    instructions that it `uses`. `order` is its position in menus. One that writes a kernel `anew` leaves nothing of
+    what others did to it.
+    """
+
+    title: ClassVar[str]
+    guidance: ClassVar[str]
+    example: ClassVar[str | None] = None
+    causes: ClassVar[tuple[str, ...]]
+    uses: ClassVar[tuple[str, ...]] = ()
+    order: ClassVar[int]
+    anew: ClassVar[bool] = False
+
     def option(self) -> MenuOption:
         """The transformation as an option of a menu."""
         example = None if self.example is None else cleandoc(self.example).strip()
         guidance = cleandoc(self.guidance).strip()
-        applies = Applies(self.causes, not_for=self.not_for, unless=self.unless)
-        return MenuOption(self.name, self.title, guidance, self.name, applies, example, self.uses)
+        return MenuOption(self.name, self.title, guidance, self.name, Applies(self.causes), example, self.uses)

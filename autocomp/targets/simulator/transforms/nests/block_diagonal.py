@@ -29,7 +29,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.addresses import linear, make_room, shifted
 from autocomp.targets.simulator.transforms.memory.relay import check_exact, with_strides
 from autocomp.targets.simulator.transforms.parameters import name_of, number_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, interval, literal, minimum
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, make_loop, make_nest
 from autocomp.targets.simulator.transforms.syntax.rewrite import (
@@ -52,30 +52,9 @@ _CLEARLY_FEWER = 0.75  # of the passes of another choice
 _SHARE = 4  # the tiles that are on their way to the diagonal take at most this part of their memory
 
 
-class BlockDiagonal(Transformation):
+class BlockDiagonal(Rewriting):
     name = "block_diagonal"
-    title = "Take several groups at once, by a block-diagonal operand"
     takes = ("loop", "groups")
-    order = 130
-    causes = ("Busy", "Pairing", "MemoryLatency", "QueueFull", "ReadAfterWrite", "WriteAfterRead")
-    uses = ("load", "store", "preload", "contraction")
-    not_for = ("gemm",)
-    unless = (("groups", 1),)
-    guidance = """
-    Where each of many groups multiplies a few columns by weights of its own (a depthwise or grouped convolution), take
-    as many groups as the array is wide in one pass: their columns lie side by side already, and their weights become
-    the blocks on the diagonal of one tile that is zero elsewhere.
-    It pays when tiles have one or a few columns, so that the array multiplies by almost nothing and every move fetches
-    a few bytes of a row.
-    Watch for: the diagonal tiles have to be made by the accelerator. In DRAM a store with a row stride of one element
-    more than the tile's row puts a column on the diagonal of an array that starts as zeros; a fence is needed
-    between that and the loads, and the store's stride has to be restored.
-    """
-    example = """
-    for (int g …) { load(&A[i][g], a, 1, 16); load(&W[g], w, 1, 1); … }
-      ->  for (int g …) { load(&W[g * 16], t, 1, 16); store(&D[g * 16], t, 1, 16); }   // diagonals
-          for (int g …) { load(&A[i][g * 16], a, 16, 16); load(&D[…][g * 16], w, 16, 16); … }
-    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each loop around the contraction whose iterations are groups side by side. As many at once as fit, or the

@@ -21,7 +21,7 @@ from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.addresses import make_room
 from autocomp.targets.simulator.transforms.nests.pad_input import PadInput
 from autocomp.targets.simulator.transforms.parameters import name_of, names_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation, applied
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting, applied
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, literal, minimum
 from autocomp.targets.simulator.transforms.syntax.iterations import Iterations
 from autocomp.targets.simulator.transforms.syntax.loops import Loop, conjunction, conjuncts, make_loop
@@ -41,27 +41,9 @@ from autocomp.targets.simulator.transforms.syntax.rewrite import (
 _WITHIN = ("load", "elementwise", "preload", "contraction", "synchronisation")
 
 
-class MergeDepth(Transformation):
+class MergeDepth(Rewriting):
     name = "merge_depth"
-    title = "Merge steps of the reduction into deeper ones"
     takes = ("loops", "pad")
-    order = 110
-    causes = ("Busy", "Pairing", "Pipeline", "ReadAfterWrite", "WriteAfterRead")
-    uses = ("load", "preload", "contraction")
-    not_for = ("gemm",)
-    guidance = """
-    Take several steps of a reduction as one where both operands have them side by side in memory: the taps along a row
-    of a convolution with their channels are one run of the image's row and consecutive rows of the weights. Depth 3 in
-    7 steps becomes depth 21, which is 2 steps on an array 16 deep.
-    It pays when each product is less deep than the array (few channels, or a remainder of them in each tap), so that
-    most of its rows multiply zeros.
-    Watch for: taps apart by a dilation do not follow one another; conditions on single taps, as at the edge of an
-    image, have to go first, by a padded copy of it; do this before blocks are chosen and operands staged.
-    """
-    example = """
-    for (int s = 0; s < 7; s++) product(&in[y][x + s][0], &w[r][s][0][k], depth 3);
-      ->  product(&in[y][x][0], &w[r][0][0][k], depth 16); product(&in[y][x][16], &w[r][0][16][k], depth 5);
-    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """The most loops that can be merged, on a padded copy of an input where conditions are in the way."""
@@ -84,7 +66,7 @@ class MergeDepth(Transformation):
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:
         """`loops` are those directly around a product, outermost first; they become one over tiles of full depth. `pad`
-        names a tensor to pad before that, as the option of that name does."""
+        names a tensor to pad before that."""
         pad = name_of(parameters, "pad")
         if pad:
             facts = applied(PadInput(), facts, {"tensor": pad})

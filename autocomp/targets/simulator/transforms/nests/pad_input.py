@@ -21,7 +21,7 @@ from autocomp.targets.simulator.transforms.analysis.tensors import Tensor, decla
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.memory.copying import Copy, copied
 from autocomp.targets.simulator.transforms.parameters import name_of
-from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
+from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Rewriting
 from autocomp.targets.simulator.transforms.straight.program import program_of
 from autocomp.targets.simulator.transforms.syntax.affine import Affine, affine, expression, interval_of, literal
 from autocomp.targets.simulator.transforms.syntax.iterations import Iterations
@@ -45,28 +45,9 @@ Holds = npt.NDArray[np.bool_]
 _ROW = "·row"  # of a tile, as an axis of its iterations
 
 
-class PadInput(Transformation):
+class PadInput(Rewriting):
     name = "pad_input"
-    title = "Work on a copy of the input with zeros around it"
     takes = ("tensor",)
-    order = 100
-    causes = ("Host", "Pairing", "Drain")
-    uses = ("load", "store", "configuration", "synchronisation")
-    not_for = ("gemm",)
-    prior = 0.02
-    guidance = """
-    Copy a tensor once to an array of the kernel's own, with a margin of zeros, and read that in its place: conditions
-    at the edges of an image vanish, every tile is whole, and elements of neighbouring pixels follow one another in
-    memory.
-    It pays when tiles at the edges are short, when conditions keep loops from being merged or interchanged, and most as
-    the step before merging taps of a convolution into the depth of a product.
-    Watch for: the copy is the accelerator's work, as are the moves of any other operand, so it takes time of its own,
-    and a fence after it; only sums stay the same, as products with zeros are added.
-    """
-    example = """
-    for (int r …) if (y + r >= 0 && y + r < H) { load(&in[y + r][x], …); … }
-      ->  copy(in, padded); fence(); for (int r …) { load(&padded[y + r + P][x + P], …); … }
-    """
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
         """Each input of which conditions leave a part out."""

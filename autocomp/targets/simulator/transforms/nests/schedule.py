@@ -18,6 +18,7 @@ from autocomp.targets.simulator.transforms.parameters import number_of
 from autocomp.targets.simulator.transforms.protocol import (
     Parameters,
     Proposal,
+    Rewriting,
     Transformation,
     applied,
     candidates_of,
@@ -47,7 +48,7 @@ _TIMED_CYCLES = 1 << 23  # estimated cycles of all of them
 _ENERGY = 10.0  # what a cycle of loads or products counts besides its time, where energy does
 _CLOSE = 0.002  # relative difference of estimates below which schedules of a newcomer count as alike
 # What may be done to a kernel first, by the name that schedules have for its parameters; and that in words.
-_BEFORE: Mapping[str, Transformation] = {"merged": MergeDepth(), "diagonal": BlockDiagonal()}
+_BEFORE: Mapping[str, Rewriting] = {"merged": MergeDepth(), "diagonal": BlockDiagonal()}
 _PART = "part"
 _PARTS = 16  # of a kernel, at most; one of more is a sequence of small products, which is worked on command by command
 _DONE = {"merged": "of a reduction merged first", "diagonal": "with groups put on diagonals first"}
@@ -56,7 +57,7 @@ _DONE = {"merged": "of a reduction merged first", "diagonal": "with groups put o
 class ChooseSchedule(Transformation):
     """Parameters are a schedule's fields; those left out are as of one block that is all. Dimensions are called i
     (rows), j (columns), k (depth), others n, p, q … and r, s, t …. `part` is the number of one of several computations
-    with fences between them. With `merged`, the parameters of merge_depth, or `diagonal`, those of block_diagonal, the
+    with fences between them. With `merged`, the parameters of MergeDepth, or `diagonal`, those of BlockDiagonal, the
     kernel is changed like that before."""
 
     name = "schedule"
