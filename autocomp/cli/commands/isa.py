@@ -154,17 +154,16 @@ def check(
         document = {"name": accelerator.name, "ok": True, "digest": accelerator.digest, "path": accelerator.path}
         document["warnings"] = [warning.document() for warning in warnings]
         if explained:
-            reason = unschedulable(accelerator)
-            document["explanation"] = {**explanation_document(explain(accelerator)), "unschedulable": reason}
+            reasons = dict(unschedulable(accelerator))
+            document["explanation"] = {**explanation_document(explain(accelerator)), "unschedulable": reasons}
         print_json(document)
         return
     for warning in warnings:
         warn(str(warning))
     if explained:
         print_explanation(explain(accelerator), plain)
-        reason = unschedulable(accelerator)
-        if reason is not None:
-            say(f"no schedule: of a small matrix multiplication, {reason}; searches change its kernel step by step")
+        for kind, reason in unschedulable(accelerator).items():
+            say(f"no schedule: of a small {kind}, {reason}; searches change its kernel step by step")
     say(
         f"{accelerator.name}: {len(accelerator.instructions)} instructions, {len(accelerator.aliases)} aliases, "
         f"{len(accelerator.memories)} memories, {len(accelerator.units)} units: "
