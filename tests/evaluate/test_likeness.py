@@ -80,6 +80,14 @@ def another_scale(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
     return finished(replace(workload, options={**workload.options, "scale": 0.0031}), a @ b, bias)
 
 
+def going_on(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
+    """Rows of the second block of 8 add to the sums of the first one, and so on."""
+    total = a @ b
+    for row in range(8, len(total)):
+        total[row] += total[row - 8]
+    return finished(workload, total, bias)
+
+
 def each_tile_otherwise(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
     """The first tile lacks the end of its sums, the other one their beginning."""
     first = finished(workload, a[:, :16] @ b[:16], bias)
@@ -111,6 +119,8 @@ def stale_columns(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
         (PRODUCT, twice, "results have twice the products 74 to 75 of the 90 that they sum"),
         (PRODUCT, bias_each_time, "results have their bias 6 times"),
         (PRODUCT, another_scale, "wherever C is wrong, results are right if they are scaled by 0.0031"),
+        (PRODUCT, going_on, "wherever C is wrong, results go on from the sums of 8 rows before"),
+        (FLOATS, going_on, "wherever C is wrong, results go on from the sums of 8 rows before"),
         (PRODUCT, each_tile_otherwise, "around C[0][2], results lack the products 16 to 89"),
         (PRODUCT, swapped_tiles, "around C[0][10], C[i][j] holds what belongs in C[i + 10][j - 10]"),
         (PRODUCT, stale_columns, "wherever C is wrong, C[i][j] holds what belongs in C[i][j - 16]"),
@@ -134,6 +144,8 @@ def stale_columns(workload: Workload, a: Array, b: Array, bias: Array) -> Array:
         "a part taken twice",
         "a bias with each part",
         "another scale",
+        "sums that go on",
+        "sums of floats that go on",
         "a mistake of each tile",
         "tiles in each other's place",
         "stale columns",

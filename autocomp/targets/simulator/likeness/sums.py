@@ -99,7 +99,12 @@ def _scales(sums: Sums) -> Iterator[str]:
     if low > 0 and high < np.inf:  # they may meet where a result is a tie
         other = replace(sums.workload, options={**sums.workload.options, "scale": scale})
         if sums.wrong.explained(finished(other, sums.begun[:, -1:], sums.bias)).all():
-            yield f"are right if they are scaled by {scale:.3g}"
+            yield f"are right if they are scaled by {_told_apart(scale, sums.workload.options['scale'])}"
+
+
+def _told_apart(scale: float, right: float) -> str:
+    """A scale with as many digits as it takes to differ from the right one."""
+    return next((text for digits in (3, 5, 7) if float(text := f"{scale:.{digits}g}") != right), f"{scale:.9g}")
 
 
 def _ranges(sums: Sums) -> Iterator[str]:
