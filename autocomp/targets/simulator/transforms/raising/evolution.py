@@ -174,14 +174,17 @@ class _Evolution:
         blocks = with_statements(statement.then, then), with_statements(other, otherwise)
         return (ast.If(condition, blocks[0], blocks[1] if otherwise else None, statement.line),)
 
-    def _loop(self, count: Count, body: Statements, values: Values, ranges: Ranges) -> Statements:
-        """A loop that runs `count` times over statements, each iteration under the count's conditions."""
+    def _loop(
+        self, count: Count, body: Statements, values: Values, ranges: Ranges, after: Values | None = None
+    ) -> Statements:
+        """A loop that runs `count` times over statements, each iteration under the count's conditions. `after`: the
+        values after the statements, where they have been rehearsed: each nested loop would double the work."""
         if count.most <= 0:
             return ()
         inside = {**ranges, count.variable: (0, count.most - 1)}
         block = ast.Block(body)
         moving = (changing(block) & values.keys()) - declared(block)
-        after = self._rehearsed(body, moving, values, inside)
+        after = self._rehearsed(body, moving, values, inside) if after is None else after
         changes = changes_in(count, {name: values[name] for name in moving}, after)
         result: Statements = ()
         if not self._rehearsing:
@@ -224,7 +227,7 @@ class _Evolution:
             return self._left_alone(given, values)
         if count.variable in ranges:
             count = replace(count, variable=fresh(count.variable, ranges))
-        result = self._loop(count, body, inside, ranges)
+        result = self._loop(count, body, inside, ranges, after)
         values.update({name: value for name, value in inside.items() if name in values})
         return result
 
