@@ -101,6 +101,14 @@ def test_a_size_from_a_configured_field_has_the_range_of_what_sets_it() -> None:
     assert (found.tile, found.rate) == ((12, 16, 16), 256)
 
 
+@pytest.mark.parametrize(("most", "rate"), [(16, 16 * 8), (1 << 20, (1 << 20) * 16 * 8)])
+def test_a_time_from_a_configured_field_is_that_of_the_same_size(most: int, rate: int) -> None:
+    """Of a field with too many values to try, products and time are each at their best."""
+    configure = f"  instruction configure(n: int 1..{most}) {{ semantics {{ cfg.rows = n; }} }}"
+    found = only(machine(configure, contract("", "matrix", "busy: cfg.rows;", "cfg.rows", "16", "8")))
+    assert found.rate == rate
+
+
 def test_what_has_no_range_has_no_rate_and_bounds_nothing() -> None:
     found = machine(contract(", n: int", "matrix", "busy: 16;", "n", "16", "16"))
     assert (only(found).tile, only(found).rate, only(found).unknown, peak(found)) == (None, None, "rows", 0)

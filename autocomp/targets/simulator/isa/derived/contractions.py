@@ -30,6 +30,7 @@ from autocomp.targets.simulator.isa.tree import (
     Element,
     Expression,
     Number,
+    StateField,
     Sum,
 )
 from autocomp.targets.simulator.isa.walk import has_element
@@ -201,10 +202,22 @@ def _rate(accelerator: Accelerator, instruction: Instruction, rows: int | None) 
         return math.ceil(products / max(1, cycles)) if math.isfinite(products) and math.isfinite(cycles) else None
     busy = instruction.timing.get("busy", Number(1))
     best = 0.0
-    for point in busy_points(instruction, busy).all:
-        here = replace(ranges, names={**ranges.names, **point})
+    points = busy_points(instruction, busy).all
+    for point, registers in itertools.product(points, _register_points(ranges, busy, MAX_POINTS // len(points))):
+        here = replace(ranges, names={**ranges.names, **point}, fields={**ranges.fields, **registers})
         best = max(best, products_of(written, here) / max(1.0, here.of(busy).low))
     return math.ceil(best) if math.isfinite(best) else None
+
+
+def _register_points(ranges: Ranges, busy: Expression, most: int) -> Iterator[Mapping[tuple[str, str], Range]]:
+    """All combinations of the registers that a time depends on; of those with many values, none but their range."""
+    fields = {(part.state, part.field) for part in walk(busy) if isinstance(part, StateField) and part.index is None}
+    whole = {(r.name, name) for r in ranges.accelerator.states for name, element, _ in r.fields if element[0] in "iu"}
+    known = {field: ranges.fields[field] for field in sorted(fields & whole) if field in ranges.fields}
+    limit = int(max(1, most) ** (1 / max(1, len(known))))
+    few = {field: range(int(r.low), int(r.high) + 1) for field, r in known.items() if r.high - r.low < limit}
+    for values in itertools.product(*few.values()):
+        yield {field: Range(value, value) for field, value in zip(few, values, strict=True)}
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,10 @@ class _Follower:
         contracting = [roles[form.name].kind == "contraction" for form in commands.forms]
         for form in (form for form, is_product in zip(commands.forms, contracting, strict=True) if is_product):
             if placed_by_registers(commands.accelerator, form.instruction):
-                raise NotApplicable(f"registers say where {form.name} leaves its results")
+                raise NotApplicable(
+                    f"registers say where {form.name} leaves its results, and schedules place only what `address` "
+                    "operands of it name"
+                )
         self._products = [n for n, is_product in enumerate(contracting) if is_product]
         self._is_product = np.array(contracting, dtype=bool)[commands.form]
         self._makers = sorted({commands.forms[n].name for n in self._products})
