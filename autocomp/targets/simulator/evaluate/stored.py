@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autocomp.targets.simulator.evaluate.cutting import Rows
+from autocomp.targets.simulator.evaluate.dependence import lines_of
 from autocomp.workload import TensorSpec, Workload
 from autocomp.workload.convolution import Convolution, convolution
 from autocomp.workload.datatypes import data_type
@@ -18,6 +19,9 @@ class Stored:
     goes on in the next. `bias` is one row for all rows of sums, or a row for each.
 
     `lines` are rows of sums, of which each has `width`. `shape` is that of a convolution, and None for a product.
+
+    A result needs a part of each row of `across`, and a `line` that those of other rows do not need; None where they
+    may come together. Lines are rows of a tensor, or `joined`: one goes on in the next.
     """
 
     operands: tuple[Rows, ...]
@@ -27,6 +31,9 @@ class Stored:
     lines: int
     width: int
     depth: int
+    across: Rows
+    line: Rows | None
+    joined: bool = False
     shape: Convolution | None = None
 
     def passes(self, columns: int, depth: int) -> int:
@@ -61,7 +68,12 @@ def _product(
     plain = out.shape == (lines, width) and all(len(each.shape) == 2 for each in (left, right))
     if not plain or (bias is not None and math.prod(bias.shape) not in (width, lines * width)):
         return None
-    return Stored((_rows(left), _rows(right)), 0, _bias(bias, width), _rows(out), lines, width, depth)
+    # Of an operand whose rows are not sums' own, each row is needed.
+    own = data_type(left.dtype).bytes(depth)
+    crossed = depth * (workload.options["transpose_a"] + (not workload.options["transpose_b"]))
+    across = Rows(crossed, 1, 1) if crossed else Rows(1, own, own)
+    line = None if workload.options["transpose_a"] else Rows(1, own, own)
+    return Stored((_rows(left), _rows(right)), 0, _bias(bias, width), _rows(out), lines, width, depth, across, line)
 
 
 def _convolution(
@@ -78,7 +90,11 @@ def _convolution(
     all_used = workload.unused_bytes == 0
     operands, others = ((_rows(weights),), image.bytes) if all_used else ((), used)
     lines = shape.images * len(shape.rows.windows) * len(shape.cols.windows)
-    return Stored(operands, others, _bias(bias, shape.filters), _rows(out), lines, shape.filters, shape.depth, shape)
+    taps = math.prod(min(len(window) for window in axis.windows) for axis in (shape.rows, shape.cols))
+    across, own = Rows(taps * shape.depth, 1, 1), data_type(image.dtype).bytes(shape.depth)
+    line = None if lines_of(workload) is None else Rows(1, own, own)
+    bias_rows, width = _bias(bias, shape.filters), shape.filters
+    return Stored(operands, others, bias_rows, _rows(out), lines, width, shape.depth, across, line, True, shape)
 
 
 def _rows(tensor: TensorSpec) -> Rows:

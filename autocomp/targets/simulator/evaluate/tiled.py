@@ -12,27 +12,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from autocomp.remember import remember
 from autocomp.targets.evaluation import Bound
 from autocomp.targets.simulator.evaluate.bounds import Array, array_of, bound, movers
 from autocomp.targets.simulator.evaluate.chain import Chain, chain
-from autocomp.targets.simulator.evaluate.cutting import Requests
+from autocomp.targets.simulator.evaluate.cutting import Costs, Requests, Share
 from autocomp.targets.simulator.evaluate.stored import Stored, stored
 from autocomp.targets.simulator.isa.derived.analysis import Kind
-from autocomp.targets.simulator.isa.derived.blocks import Blocks, blocks
+from autocomp.targets.simulator.isa.derived.blocks import Block, Blocks, blocks, stores
 from autocomp.targets.simulator.isa.main_memory import cached, channel_width, channels, shortest_latency
 from autocomp.targets.simulator.isa.model import Accelerator
 from autocomp.targets.simulator.isa.timing import MOVES, STREAMS, unit_number
 from autocomp.workload import Workload
 
 TILED = "tiled kernels"
-_SHARES = (1.0, 0.85, 0.0)  # of requests under way, the rest of commands in flight: each gives a bound
+# Of what limits loads, and stores. Where commands do not take turns in pairs, a mean says more than each limit alone.
+_PURE = (Share(1, 0, 0), Share(0, 1, 0), Share(0, 0, 1))
+_IN_TURNS, _MIXED = Share(1, 0, 0, gaps=1), Share(0.85, 0.15, 0)
+_STORES = (Share(1, 0, 0), Share(0.5, 0, 0.5), Share(0, 0, 1))
 # Cycles of a request of a unit that streams, besides the memory's latency and its beats: through translation, the link
 # and its buffers. Of a command in flight, with the merger and the write of a row.
 _REQUESTED = 6
-_MOVED = 10
+_MOVED = 12
 
 
 def tiled_bound(workload: Workload, accelerator: Accelerator) -> Bound:
@@ -64,22 +69,23 @@ class _Tiled:
     fill: Requests
     drain: Requests
     blocks: Blocks
+    stores: Block
     array: Array | None
 
     def parts(self) -> dict[str, int]:
         """Cycles that each limit of the machine sets alone."""
         tensors, product = self.tensors, self.links.product
-        operands = {share: self._load_operands(share) for share in _SHARES}
+        operands = {share: self._load_operands(share) for share in self.limits}
         both = {share: cycles + self._load_biases(share) for share, cycles in operands.items()}
-        requests, beats = (tensors.output.touched(size) for size in (self.drain.largest, self.drain.beat))
+        results = {share: self.drain.least(tensors.output, self.stores, share) for share in _STORES}
+        requests = tensors.output.touched(self.drain.largest)
         data = sum(rows.touched(self.fill.beat) for rows in tensors.operands) + tensors.others // self.fill.beat
         data += 0 if tensors.bias is None else tensors.bias.touched(self.fill.beat)
-        under_way = (requests * self.latency + beats) / self.drain.open - self.latency - 1
-        stores = math.floor(max(0.0, beats / self.drain.ways - 1, under_way))
         parts = {
-            "loads": self.links.ends + self._span(both),
-            "loads and a product": self.links.ends + self._span(operands) + product,
-            "a product and stores": self.links.ends + product + stores,
+            "loads": self.links.ends + _span(self.fill, both),
+            "loads and a product": self.links.ends + _span(self.fill, operands) + product,
+            "a product and stores": self.links.ends + product + _span(self.drain, results),
+            "stores after loads": self.links.ends + product + self._in_turn(),
             "the way back": self.latency + math.ceil((data + requests) / self.fill.ways),
         }
         if self.array is not None:
@@ -87,15 +93,39 @@ class _Tiled:
             parts["the array"] = self.links.ends + self.links.entered + self.links.result + passes
         return parts
 
-    def _span(self, loads: Mapping[float, float]) -> int:
-        """Cycles of loads besides those of the first, which the ends of a kernel have: the most of any share."""
-        return math.floor(max(0.0, *(cycles - self.fill.one(share) for share, cycles in loads.items())))
+    @property
+    def limits(self) -> tuple[Share, ...]:
+        """Of what limits loads: each gives a bound."""
+        return *_PURE, _IN_TURNS if self.fill.in_turns else _MIXED
 
-    def _load_operands(self, share: float) -> float:
+    def _in_turn(self) -> int:
+        """Cycles until a number of rows of results can be complete, and of the stores of all others: the most of any
+        number. The first load and the first store do not count."""
+        tensors, block = self.tensors, self.blocks.operands
+        complete: Costs = np.arange(tensors.output.count if tensors.line else 1, dtype=np.float64)
+        came: Costs = np.zeros(len(complete))
+        left: Costs = np.zeros(len(complete))
+        for share in self.limits:
+            cycles = self.fill.fewest(tensors.across.count, tensors.across.bytes, block, share) - self.fill.one(share)
+            came = np.maximum(came, cycles + self._load_lines(complete + 1, share))
+        for share in _STORES:
+            rows = np.sort(self.drain.alone(tensors.output, self.stores, share))
+            left = np.maximum(left, rows.cumsum()[::-1][: len(complete)] - self.drain.one(share))
+        return math.floor(float((came + left).max()))
+
+    def _load_lines(self, count: Costs, share: Share) -> Costs:
+        line = self.tensors.line
+        if line is None:
+            return np.zeros(len(count))
+        if self.tensors.joined:
+            return self.fill.least_of_bytes(count * line.bytes, self.blocks.operands, share)
+        return self.fill.fewest(count, line.bytes, self.blocks.operands, share)
+
+    def _load_operands(self, share: Share) -> float:
         others = self.fill.least_of_bytes(self.tensors.others, self.blocks.operands, share)
         return others + sum(self.fill.least(rows, self.blocks.operands, share) for rows in self.tensors.operands)
 
-    def _load_biases(self, share: float) -> float:
+    def _load_biases(self, share: Share) -> float:
         bias, block = self.tensors.bias, self.blocks.biases
         if bias is None:
             return 0.0
@@ -104,6 +134,11 @@ class _Tiled:
         if bias.count == 1:
             return self.fill.least_of_copies(bias, self.tensors.lines, block, share)
         return self.fill.least(bias, block, share)
+
+
+def _span(way: Requests, moves: Mapping[Share, float]) -> int:
+    """Cycles of moves besides those of the first, which the ends of a kernel have: the most of any share."""
+    return math.floor(max(0.0, *(cycles - way.one(share) for share, cycles in moves.items())))
 
 
 def _known(workload: Workload, accelerator: Accelerator) -> _Tiled | str:
@@ -118,7 +153,10 @@ def _known(workload: Workload, accelerator: Accelerator) -> _Tiled | str:
     fill, drain = _requests(accelerator, "load"), _requests(accelerator, "store")
     if fill is None or drain is None:
         return "units move data in other ways than by requests to one memory without a cache"
-    return _Tiled(tensors, links, shortest_latency(accelerator), fill, drain, most, array_of(accelerator))
+    out = stores(accelerator, tensors.output.bytes // tensors.width)
+    drain = replace(drain, local=out.columns * tensors.output.bytes / tensors.width)
+    latency, array = shortest_latency(accelerator), array_of(accelerator)
+    return _Tiled(tensors, links, latency, fill, drain, most, out.block, array)
 
 
 def _requests(accelerator: Accelerator, role: Kind) -> Requests | None:
@@ -140,5 +178,6 @@ def _requests(accelerator: Accelerator, role: Kind) -> Requests | None:
         open=sum(unit_number(unit, "requests") for unit in units),
         waiting=max(0, latency + way["waiting"]),
         commands=sum(unit_number(unit, "in_flight") for unit in units),
-        completing=latency + way["completing"],
+        completing=latency + way["completing"] + min(unit_number(unit, "completion") for unit in units),
+        paced=len(units) == 1 and channels(accelerator.dram) == 1,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from autocomp.remember import remembered_with
@@ -38,6 +38,14 @@ class Blocks:
     biases: Block | None
 
 
+@dataclass(frozen=True)
+class Stores:
+    """The largest block of a move that stores results, and how many of them it finds in a local row, at most."""
+
+    block: Block
+    columns: float
+
+
 @remembered_with(semantics)
 def blocks(accelerator: Accelerator) -> Blocks | None:
     """The largest blocks of loads; None where no load is known."""
@@ -54,6 +62,36 @@ def blocks(accelerator: Accelerator) -> Blocks | None:
     others = [i for i in accelerator.instructions if i not in loads and i not in products]
     only = not any(roles[each.name].writes & sums for each in others)
     return Blocks(operands, biases if only else None)
+
+
+def stores(accelerator: Accelerator, size: int) -> Stores:
+    """Moves to main memory of results of a size in bytes; infinite where none is known."""
+    roles, mains = instruction_roles(accelerator), {memory.name for memory in accelerator.drams}
+    found = [
+        (_block(accelerator, each, region), _columns(accelerator, derive(accelerator, each)))
+        for each in accelerator.instructions
+        if roles[each.name].kind == "store"
+        for region in derive(accelerator, each)
+        if region.write and region.memory in mains and region.bytes is not None
+        if _bytes_of_one(region, ranges_of(accelerator, each)) in (size, None)
+    ]
+    largest = _largest(block for block, _ in found)
+    return Stores(largest or Block(math.inf, math.inf), max((columns for _, columns in found), default=math.inf))
+
+
+def _bytes_of_one(region: Region, ranges: Ranges) -> float | None:
+    """Bytes of an element, which are those of a row of one; None where that is not known."""
+    assert region.bytes is not None
+    named = [name for name in ranges.names if name in names_in(region.bytes)]
+    if len(named) != 1:
+        return None
+    return replace(ranges, names={**ranges.names, named[0]: Range(1, 1)}).of(region.bytes).high
+
+
+def _columns(accelerator: Accelerator, regions: Iterable[Region]) -> float:
+    """Elements of a local row that is read, at most."""
+    read = {region.memory for region in regions if not region.write}
+    return max((m.cols for m in accelerator.memories if m.name in read and m.kind != "dram"), default=math.inf)
 
 
 def _largest(found: Iterator[Block]) -> Block | None:
