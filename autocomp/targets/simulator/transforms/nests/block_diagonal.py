@@ -20,7 +20,6 @@ from math import prod
 
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import element_of, with_roles
-from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Pointer, Site
 from autocomp.targets.simulator.transforms.analysis.fences import make_fence
 from autocomp.targets.simulator.transforms.analysis.settings import stride_setting
@@ -72,7 +71,7 @@ class BlockDiagonal(Rewriting):
             for count in dict.fromkeys(count for count in order if count > 1):
                 reason = f"{count} groups share one pass of the array"
                 parameters = {"loop": item.variable, **({"groups": count} if count < most else {})}
-                proposals.append(Proposal(parameters, reason, present_cost(facts) * (1 - 1 / count)))
+                proposals.append(Proposal(parameters, reason))
         return proposals
 
     def apply(self, facts: Facts, parameters: Parameters) -> ast.Kernel:

@@ -13,7 +13,6 @@ from math import prod
 from autocomp.targets.simulator.isa.derived.contractions import summed_along_columns
 from autocomp.targets.simulator.kernel.syntax import ast
 from autocomp.targets.simulator.transforms.analysis.calls import element_of
-from autocomp.targets.simulator.transforms.analysis.cost import present_cost
 from autocomp.targets.simulator.transforms.analysis.facts import Buffer, Facts, Operand, Site
 from autocomp.targets.simulator.transforms.analysis.settings import dram_stride
 from autocomp.targets.simulator.transforms.analysis.tensors import known_tensor
@@ -46,9 +45,10 @@ class MergeDepth(Rewriting):
     takes = ("loops", "pad")
 
     def candidates(self, facts: Facts) -> Sequence[Proposal]:
-        """The most loops that can be merged, on a padded copy of an input where conditions are in the way."""
+        """The most loops that can be merged, on a padded copy of an input where conditions are in the way. The fewest
+        products come first."""
         proposals: list[Proposal] = []
-        before = present_cost(facts)
+        before = _products(facts)
         for site in facts.contractions[:1]:
             padded = [b.tensor for b in facts.buffers if b.is_input and any(s.guards for s in b.sites("load"))]
             for pad in ("", *padded):
@@ -59,8 +59,9 @@ class MergeDepth(Rewriting):
                         after = applied(self, facts, parameters)
                     except NotApplicable:
                         continue
-                    gain = before - present_cost(after)
-                    proposals.append(Proposal(parameters, _reason(facts, after, loops), gain))
+                    now, order = _products(after), ", ".join(loops)
+                    reason = f"steps over {order} follow one another in memory: {now:,} products in place of {before:,}"
+                    proposals.append(Proposal(parameters, reason, float(before - now)))
                     break
         return sorted(proposals, key=lambda proposal: -proposal.gain)
 
@@ -83,10 +84,9 @@ class MergeDepth(Rewriting):
         return _merged(facts, _reduction(facts, order))
 
 
-def _reason(facts: Facts, after: Facts, loops: Sequence[str]) -> str:
-    """The reason to merge, in words."""
-    before, now = (sum(prod(item.trips for item in site.loops) for site in f.contractions) for f in (facts, after))
-    return f"steps over {', '.join(loops)} follow one another in memory: {now:,} products in place of {before:,}"
+def _products(facts: Facts) -> int:
+    """The number of products of a kernel."""
+    return sum(prod(item.trips for item in site.loops) for site in facts.contractions)
 
 
 @dataclass(frozen=True)

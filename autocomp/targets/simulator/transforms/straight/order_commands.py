@@ -10,9 +10,8 @@ from math import prod
 from autocomp.targets.simulator.isa.main_memory import seen_by
 from autocomp.targets.simulator.isa.timing import memory_number
 from autocomp.targets.simulator.kernel.syntax import ast
-from autocomp.targets.simulator.transforms.analysis.cost import unit_settings
 from autocomp.targets.simulator.transforms.analysis.facts import Facts
-from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles
+from autocomp.targets.simulator.transforms.analysis.requests import Cutting, transfer_cycles, unit_settings
 from autocomp.targets.simulator.transforms.errors import NotApplicable
 from autocomp.targets.simulator.transforms.parameters import name_of, number_of
 from autocomp.targets.simulator.transforms.protocol import Parameters, Proposal, Transformation
@@ -176,8 +175,9 @@ def _times(facts: Facts, step: ProgramStep) -> _Times:
     if step.kind == "contraction":
         others = (len(access.spans) for access in step.accesses if access.local and access != step.held)
         return _Times(rows, rows + _latency(facts, _instruction(facts, step)), max(others, default=1))
-    name = _instruction(facts, step)
-    memory, unit = seen_by(facts.accelerator, facts.accelerator.instruction(name)), unit_settings(facts, name)
+    instruction = facts.accelerator.instruction(_instruction(facts, step))
+    assert instruction is not None
+    memory, unit = seen_by(facts.accelerator, instruction), unit_settings(facts.accelerator, instruction)
     spans = [(first, end) for access in step.accesses if not access.local for _, first, end in access.spans]
     traffic = Cutting.of(unit, memory).rows(spans)
     busy = round(transfer_cycles(unit, memory, len(spans), max(1, rows // max(1, len(spans))), traffic))
@@ -191,5 +191,6 @@ def _instruction(facts: Facts, step: ProgramStep) -> str:
 
 def _latency(facts: Facts, instruction: str) -> int:
     """Cycles from an operand's row to the result's, as the unit states it."""
-    value = unit_settings(facts, instruction).get("latency", 0)
+    found = facts.accelerator.instruction(instruction)
+    value = 0 if found is None else unit_settings(facts.accelerator, found).get("latency", 0)
     return int(value) if isinstance(value, int | float) else 0
