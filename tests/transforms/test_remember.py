@@ -85,7 +85,7 @@ def test_versions_that_share_their_nodes_become_what_they_become_alone(shape: tu
     text = kernel.print_kernel(shared.given)
     compared = 0
     for item in TRANSFORMATIONS:
-        for proposal in item.candidates(shared)[:3]:
+        for proposal in item.candidates(shared)[:5]:
             try:
                 together = shared.with_kernel(item.apply(shared, proposal.parameters)).kernel
             except NotApplicable:
