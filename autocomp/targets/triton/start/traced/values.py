@@ -16,6 +16,7 @@ Coordinates = tuple[Index, ...]
 MADE = frozenset({"full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "scalar_tensor", "arange", "iota"})
 PLACED = frozenset({"cat", "constant_pad_nd", "gather", "index"})  # elements of tensors at places that are computed
 NAME = re.compile(r"\b[a-z_]\w*")  # of a variable
+AXIS = re.compile(r"\[:, None\]|\[None, :\]")  # that a vector has in a tile
 LONGEST = (1 << 31) - (1 << 20)  # elements whose places fit into 32 bits, those of the last block with them
 SIZES = ("M", "N", "K", "cols", "count", "length")  # parameters of kernels, whose names a tensor may have too
 WORDS = {  # names in use
@@ -316,5 +317,33 @@ def both(mask: str, other: str) -> str:
 
 
 def bearing(mask: str, where: str) -> str:
-    """A mask that shares a variable with a place; none for a place that is the same wherever the mask holds."""
-    return mask if set(NAME.findall(mask)) & set(NAME.findall(where)) else ""
+    """What a mask says of a place: nothing for one that is the same wherever the mask holds. A place along one axis of
+    a tile needs no condition along the other, so that a vector is loaded and not a tile."""
+    if not set(NAME.findall(mask)) & set(NAME.findall(where)):
+        return ""
+    axes, conditions = set(AXIS.findall(where)), _conditions(mask)
+    kept = [one for one in conditions if not axes or not AXIS.search(one) or axes & set(AXIS.findall(one))]
+    return mask if kept == conditions else " & ".join(kept)
+
+
+def _conditions(mask: str) -> list[str]:
+    """The conditions that a mask joins, in parentheses or not."""
+    depth, parts = 0, [""]
+    for letter in mask:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "&" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if len(parts) > 1:
+        return [one for part in parts for one in _conditions(part.strip())]
+    inner = mask[1:-1]
+    return _conditions(inner) if mask.startswith("(") and _joins(inner) else [mask]
+
+
+def _joins(text: str) -> bool:
+    """True for conditions that were all in one pair of parentheses."""
+    depths = [0]
+    for letter in text:
+        depths.append(depths[-1] + (letter == "(") - (letter == ")"))
+    return min(depths) == 0 and any(one == "&" and not depth for one, depth in zip(text, depths[1:], strict=True))
