@@ -226,14 +226,18 @@ class _Judgement:
     def _compile(self) -> None:
         """Compile for the cases of the smoke stage, without the device."""
         for case in smoke_cases(self._task, interpreted=False):
-            described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
-            self.resources = self.process.compile(described, COMPILE_SECONDS)["kernels"]
+            self.resources = self._compiled(case)
             for kernel in self.resources:
                 if kernel["shared"] > kernel["shared_limit"]:
                     raise Failed(
                         f"{kernel['name']} needs {kernel['shared']:,} bytes of shared memory, the device has "
                         f"{kernel['shared_limit']:,}; take smaller tiles or fewer stages"
                     )
+
+    def _compiled(self, case: Case) -> list[dict[str, Any]]:
+        """What the kernels that a case launches need. On an interpreter there is nothing to compile."""
+        described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
+        return list(self.process.compile(described, COMPILE_SECONDS)["kernels"]) if self._referee.has_device else []
 
     @property
     def _allowance(self) -> float:
@@ -243,11 +247,8 @@ class _Judgement:
     # --- correctness ---------------------------------------------------------------------------------------------
 
     def _cases(self, cases: Sequence[Case]) -> None:
-        process = self.process
         for case in cases:
-            if self._referee.has_device:
-                described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
-                process.compile(described, COMPILE_SECONDS)
+            self._compiled(case)
             with self._referee.turns.alone(), self._drawn(case) as drawn:
                 self._run(drawn)
                 if self._referee.has_device and case == self._own and not self._timed:
@@ -258,12 +259,9 @@ class _Judgement:
         return own_case(self._task)
 
     def _determinism(self) -> None:
-        """The same result, bit for bit, from the same inputs."""
+        """The same result, bit for bit, from the same inputs, also where outputs hold what an earlier call left."""
         case = smoke_cases(self._task, interpreted=not self._referee.has_device)[-1]
-        process = self.process
-        if self._referee.has_device:
-            described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
-            process.compile(described, COMPILE_SECONDS)
+        self._compiled(case)
         with self._referee.turns.alone(), self._drawn(case) as drawn:
             first: list[torch.Tensor] = []
             for _ in range(DETERMINISM_RUNS):
@@ -272,15 +270,16 @@ class _Judgement:
                 if first and not all(torch.equal(a, b) for a, b in zip(first, bits, strict=True)):
                     raise Failed(f"{case.describe()}: the same inputs gave different results")
                 first = bits
+            self._run(drawn, left=True)
 
     def _accesses(self) -> None:
         kernels_accesses = accesses(self._kernel, asdict(self._task), self._referee.device, self._next_seed())
         if kernels_accesses:
             raise Failed(kernels_accesses)
 
-    def _run(self, drawn: Drawn) -> None:
-        """One run on poisoned outputs; raises Failed with what is wrong after it."""
-        drawn.poison()
+    def _run(self, drawn: Drawn, left: bool = False) -> None:
+        """One run on poisoned outputs, or on `left` ones; raises Failed with what is wrong after it."""
+        drawn.leave() if left else drawn.poison()
         self._synchronise()
         try:
             self.process.run("case", self._referee.effort.run_seconds + self._allowance)
@@ -288,7 +287,8 @@ class _Judgement:
             raise Failed(f"{drawn.case.describe()}: {failed}", failed.kind) from None
         fault = drawn.fault()
         if fault:
-            raise Failed(f"{drawn.case.describe()}: {fault}")
+            where = ", where an earlier run had left results" if left else ""
+            raise Failed(f"{drawn.case.describe()}: {fault}{where}")
 
     @contextmanager
     def _drawn(self, case: Case) -> Iterator[Drawn]:
