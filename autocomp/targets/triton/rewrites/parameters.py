@@ -30,6 +30,7 @@ from autocomp.targets.triton.rewrites.syntax.tree import (
     text_of,
 )
 from autocomp.targets.triton.rewrites.tiles import (
+    IN_PARTS,
     MANY,
     PRODUCTS,
     ROUNDED,
@@ -199,6 +200,8 @@ def _offers(module: Module, kernel: str, position: int, setting: Setting) -> lis
         read = tiles_read(function, products)
         rounded = any("'tf32'" in text_of(call) for call in calls_in([function], "dot"))
         tiles = PRODUCTS if setting.element_bytes != 4 else ROUNDED if rounded else WIDE
+        if rounded and max(read) > products:
+            tiles = IN_PARTS
         sizes = {name: tunable.value for name, tunable in known.items()}
         combined = product_tiles(sizes, names, setting, extents, products, read, tiles)
     elif dots and {"BLOCK_M", "BLOCK_N"} <= role.keys():

@@ -34,6 +34,14 @@ ROUNDED = (  # of float32 rounded to tf32, which tensor cores multiply in one pa
     (128, 64, 32, 8, 4, 0.45),
     (64, 128, 32, 4, 4, 0.4),
 )
+IN_PARTS = (  # of float32 as the sum of two such numbers: several programs share a multiprocessor
+    (128, 128, 32, 8, 3, 0.6),
+    (128, 64, 32, 4, 3, 0.58),
+    (64, 64, 32, 4, 4, 0.55),
+    (128, 64, 32, 4, 2, 0.5),
+    (128, 128, 32, 4, 3, 0.45),
+    (64, 128, 32, 4, 4, 0.4),
+)
 SCALED = (
     (64, 128, 4, 4, 0.5),
     (64, 128, 4, 3, 0.45),
@@ -45,7 +53,6 @@ SCALED = (
 SCALE_BLOCK = 128  # rows and columns that share a scale in products of 8-bit floats: then a tile's depth too
 MANY = 1 << 30  # columns, where they are not known
 MOST_STAGES = 4  # of a tile of which two fit
-NARROW = 64  # columns of a tile whose operands are in parts, of which two fit a multiprocessor
 NARROWEST = 16  # columns of a tile that tensor cores multiply
 
 
@@ -89,8 +96,8 @@ def product_tiles(
 ) -> list[tuple[dict[str, int], float]]:
     """Tiles for a product, none much larger than it. Several products of a loop share the width of a tile; a left
     operand may be made of several tiles that are read. Tiles that have all columns, by a number in the kernel, have as
-    many results as others. Where these or operands in parts fill the memory, the second tile lets two programs share a
-    multiprocessor: one works on its results while the other multiplies."""
+    many results as others; the second of these lets two programs share a multiprocessor: one works on its results while
+    the other multiplies."""
     role = roles_of(names)
     depth = known[role["BLOCK_K"]]
     if setting.element_bytes == 1 and depth == SCALE_BLOCK:
@@ -115,8 +122,7 @@ def product_tiles(
         same = any(tile == other for other, _ in settings)
         if not same and bytes_of(m, n, k) * stages <= setting.shared_bytes:
             settings.append((tile, gain))
-            if len(settings) == 1 and ("BLOCK_N" not in role or read[1] > products):
-                n = n if "BLOCK_N" not in role else min(n, NARROW)
+            if len(settings) == 1 and "BLOCK_N" not in role:
                 fitting = min(MOST_STAGES, setting.shared_bytes // (2 * bytes_of(m, n, k)))
                 settings += [(_tile(role, m, n, k, 8, fitting), gain - 0.01)] if fitting > 1 else []
     return settings
