@@ -82,6 +82,24 @@ MODULES = {
         "torch.rand(2, 8, 5, 6, 9)",
         "2",
     ),
+    "grouped": (
+        "self.conv, self.norm = nn.Conv2d(4, 16, size), nn.GroupNorm(4, 16)",
+        "return self.norm(self.conv(x).sigmoid() * 3.0)",
+        "torch.rand(2, 4, 12, 12)",
+        "3",
+    ),
+    "spread out": (
+        "self.conv, self.norm = nn.ConvTranspose2d(4, 8, size, stride=(2, 1), bias=False), nn.BatchNorm2d(8)",
+        "return F.relu(self.norm(self.conv(x)))",
+        "torch.rand(3, 4, 7, 6)",
+        "3",
+    ),
+    "pooled away": (
+        "self.conv = nn.Conv2d(4, 8, size)",
+        "return F.gelu(self.conv(x)).mean((2, 3))",
+        "torch.rand(2, 4, 8, 8)",
+        "3",
+    ),
     "gated": (
         "self.axis = size",
         "return torch.cumsum(x * gate, self.axis)",

@@ -19,7 +19,7 @@ from autocomp import load_workload  # noqa: E402
 from autocomp.errors import ConfigError, TrustError  # noqa: E402
 from autocomp.targets.triton.connection import pool_of  # noqa: E402
 from autocomp.targets.triton.evaluator import task_of  # noqa: E402
-from autocomp.targets.triton.start.traced import operands, parts, tile  # noqa: E402
+from autocomp.targets.triton.start.traced import moments, operands, parts, tile  # noqa: E402
 from autocomp.targets.triton.target import TritonTarget  # noqa: E402
 from autocomp.targets.triton.worker import parts as parts_of_batches  # noqa: E402
 from autocomp.targets.triton.worker import rounding  # noqa: E402
@@ -107,6 +107,9 @@ def test_a_problem_starts_from_a_kernel_that_holds(interpreter: TritonTarget, ch
         pytest.param(
             "columns", tile, {"LONGEST_HELD": 1, "HELD": 64}, "COLUMNS=32", id="a few results have narrow tiles"
         ),
+        pytest.param("grouped", moments, {"LEAST": 1}, "means = ", id="groups are made of the moments of blocks"),
+        pytest.param("spread out", moments, {"LEAST": 1}, "means = ", id="so are they of a transposed convolution"),
+        pytest.param("pooled away", moments, {"LEAST": 1}, "means = ", id="what is only summed is not stored"),
     ],
 )
 def test_kernels_that_pay_only_at_size_hold(

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from autocomp.errors import ConfigError
 from autocomp.targets.triton.language import check_module, parse
 from autocomp.targets.triton.rewrites import Setting
+from autocomp.targets.triton.rewrites.syntax.tree import text_of
 from autocomp.targets.triton.routes import routes
 from autocomp.targets.triton.start.traced import traced_kernel
 from autocomp.targets.triton.start.traced.index import join, split, symbol
+from autocomp.targets.triton.start.traced.values import bearing
 from autocomp.targets.triton.transformations import applied
 
 H200 = Setting({"x.0": 4096}, 4, 132, 232_448, (9, 0))
@@ -209,6 +211,51 @@ def test_channels_are_reduced_in_the_convolution_where_a_tile_has_all_of_them() 
     assert "acc = tl.zeros((BLOCK_M, 128)" in tiles.text  # tiles of other sizes keep all columns
     several = parse(traced_kernel(softmax_of_channels(filters=512), ["y"], wide=True))
     assert list(several.kernels)[-1] == "amax_kernel"
+
+
+def least_of_channels(read_twice: bool) -> dict[str, Any]:
+    shape = [4, 32, 64, 64]
+    nodes = softmax_of_channels(filters=32)["nodes"][:3]
+    nodes += [
+        node("half_", "mul", shape, ref("conv_"), 0.5),
+        node("least_", "amin", [4, 1, 64, 64], ref("half_"), [1], True),
+        node("above_", "sub", shape, ref("half_"), ref("least_")),
+    ]
+    return {"nodes": nodes, "outputs": ["above_" if read_twice else "least_"]}
+
+
+@pytest.mark.parametrize("read_twice", [False, True])
+def test_a_convolution_that_is_only_reduced_is_not_stored(read_twice: bool) -> None:
+    module = parse(traced_kernel(least_of_channels(read_twice), ["y"], wide=True))
+    assert text_of(module.kernels["convolution_kernel"]).count("tl.store(") == 1  # of the result alone
+    assert "part3" not in module.text
+
+
+def test_a_vector_of_a_tile_is_loaded_under_the_conditions_of_its_own_axis() -> None:
+    mask = "((offs_f[:, None] < 8) & (offs_m[None, :] < 99)) & (offs_m[None, :] % 3 < 2)"
+    assert bearing(mask, "offs_f[:, None] * 4") == "(offs_f[:, None] < 8)"
+    assert bearing(mask, "offs_m[None, :] + offs_f[:, None]") == mask
+    assert bearing("(offs_z[:, None] < 7) & (cell[:, None] >= 0)", "cell[:, None]").count("&") == 1
+    assert bearing(mask, "group * 4") == ""
+
+
+@pytest.mark.parametrize(("channels", "kernels"), [(8, ["means"]), (128, [])])
+def test_a_norm_takes_moments_where_a_convolution_is_made_with_few_products(channels: int, kernels: list[str]) -> None:
+    shape, plane = [8, 32, 64, 64], 64 * 64
+    nodes = [node("x", "input", [8, channels, 66, 66]), node("w", "input", [32, channels, 3, 3])]
+    how = [None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1]
+    nodes += [
+        node("conv_", "convolution", shape, ref("x"), ref("w"), *how),
+        node("sum_", "sum", [8, 32, 1, 1], ref("conv_"), [2, 3], True),
+        node("mean_", "div", [8, 32, 1, 1], ref("sum_"), plane),
+        node("away_", "sub", shape, ref("conv_"), ref("mean_")),
+        node("square_", "mul", shape, ref("away_"), ref("away_")),
+        node("spread_", "sum", [8, 32, 1, 1], ref("square_"), [2, 3], True),
+        node("norm_", "div", shape, ref("away_"), ref("spread_")),
+    ]
+    text = traced_kernel({"nodes": nodes, "outputs": ["norm_"]}, ["y"], wide=True, tf32=True)
+    check_module(parse(text), ["x", "w", "y"])
+    assert [name for name in ("means",) if f"{name} = " in text] == kernels
 
 
 def summed(axes: list[int], padding: int, extent: int = 32, read_twice: bool = False) -> dict[str, Any]:

@@ -134,11 +134,16 @@ class Tiles:
         return store_lines(self.scope, self.sizes.result, self.node.shape, node, output)
 
 
+def value_at(scope: Scope, result: Coordinates, shape: tuple[int, ...], node: Node) -> str:
+    """The variable that holds a node at the places of a product's tile, whose result has a `shape`."""
+    return scope.value(node.name, result if node.shape == shape else split(join(result, shape), node.shape))
+
+
 def store_lines(scope: Scope, result: Coordinates, shape: tuple[int, ...], node: Node, output: str) -> list[str]:
     """The lines of a scope, and the one that stores a node at the places of a product's tile, whose result has a
     `shape`."""
     place = join(result, shape)
-    value = scope.value(node.name, result if node.shape == shape else split(place, node.shape))
+    value = value_at(scope, result, shape, node)
     target = f"tl.store({output}_ptr + {place.text(scope.names)}, {value}.to({output}_ptr.dtype.element_ty)"
     return [*scope.lines, f"{target}, mask={scope.mask})"]
 

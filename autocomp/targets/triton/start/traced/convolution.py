@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from autocomp.targets.triton.start.traced.contraction import is_stored, store_lines
+from autocomp.targets.triton.start.traced.blocks import Blocks
+from autocomp.targets.triton.start.traced.contraction import is_stored, store_lines, value_at
 from autocomp.targets.triton.start.traced.elementwise import AWAY, TO_EVEN, TO_ZERO
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
 from autocomp.targets.triton.start.traced.grid import Axis, Grid, grid_of
@@ -23,7 +24,7 @@ PARTS = ("", "_low")  # of elements that are the sum of two numbers of tf32, as 
 KEPT = "no"  # an operand that is not rounded
 ROUNDED = {"away": ("rounded", AWAY), "even": ("rounded_to_even", TO_EVEN), "zero": ("rounded_to_zero", TO_ZERO)}
 CELLS, CHANNELS = 4096, 64  # elements of a tile of the copied input, and its columns at most
-SHALLOW = 16  # columns of a tap up to which a step is half as deep
+SHALLOW = 16  # columns of a step that is half as deep, of narrow taps and of elements in parts
 NARROWEST, WIDEST = 16, 256  # columns of a tile that has all channels
 
 
@@ -53,6 +54,12 @@ class Convolution:
         source = self.graph[self.node.args[0]]
         reach = Reach.of(self.graph, self.node)
         return grid_of(reach, source.shape[0], source.shape[1], source.shape[2:], self.node.shape[1:])
+
+    @property
+    def products_each(self) -> int:
+        """The products that a tile makes for each result; all but those of two low parts."""
+        image, filters = self.parts
+        return math.prod(self.grid.counts) * self.grid.width * (image + filters - 1)
 
     @property
     def shape_of_image(self) -> tuple[int, ...]:
@@ -236,9 +243,21 @@ class Products:
             biased = self.scope.name("biased", f"tile + {self.scope.value(bias.name, (self.result[1],))}")
             self.scope.held[node.name] = (biased, self.result)
 
-    def kernel(self, node: Node, output: str) -> Kernel:
-        """The kernel that stores a node, which may come after the convolution. Raises NotHere where it cannot."""
-        return self.launch(store_lines(self.scope, self.result, self.node.shape, node, output))
+    def kernel(self, node: Node, output: str, moments: Mapping[str, str] | None = None) -> Kernel:
+        """The kernel that stores a node, which may come after the convolution, and its `moments` in the memory that
+        is named. Without an output it stores these alone. Raises NotHere where it cannot."""
+        stores = []
+        if moments:
+            rows, filters = self._rows_and_filters()
+            value = value_at(self.scope, self.result, self.node.shape, node)
+            blocks = Blocks.of(self.grid)
+            assert blocks is not None
+            stores = blocks.stores(self.scope, value, self.inside, (filters, rows), moments)
+        if output:
+            stores = [*store_lines(self.scope, self.result, self.node.shape, node, output), *stores]
+        else:
+            stores = [*self.scope.lines, *stores]
+        return self.launch(stores)
 
     def launch(self, lines: Sequence[str]) -> Kernel:
         """The kernel that multiplies, and goes on with some lines."""
@@ -249,7 +268,8 @@ class Products:
             del blocks["BLOCK_N"]
         else:
             tiles += f" * triton.cdiv({grid.products}, BLOCK_N)"
-        if grid.width <= SHALLOW:
+        in_parts = max(self._parts) > 1 and grid.width % SHALLOW == 0
+        if grid.width <= SHALLOW or in_parts:
             blocks["BLOCK_K"] = "SHALLOW"
         depth = blocks["BLOCK_K"]
         whole = grid.rows - len(grid.reads[-1][0]) + 1 if grid.runs else grid.rows  # rows whose run ends in the copy

@@ -59,10 +59,15 @@ class Grouping:
         return self.follower([node]) or (end_of_chain(self.graph, self.needed, node, self.stored), "")
 
     def end(self, group: Sequence[Node]) -> Node | None:
-        """The end of a chain after a node and the reductions of it that a kernel holds."""
+        """The end of a chain after a node and the reductions of it that a kernel holds, where others read it."""
         held = {node.name for node in group[1:]}
         last = end_of_chain(self.graph, self.needed, group[0], self.stored, held)
-        return None if last is group[0] else last
+        return last if last is not group[0] and self.is_read(last, held) else None
+
+    def is_read(self, node: Node, but: Set[str]) -> bool:
+        """True for a result, and for what any node reads but some."""
+        readers = {other.name for other in self.needed if node.name in other.refs()}
+        return node.name in self.results or not readers <= but
 
     def waves(self, group: Sequence[Node]) -> list[list[Node]]:
         """The nodes of a group, each after those that it needs; nodes of one wave need none of each other."""
@@ -76,14 +81,11 @@ class Grouping:
         return waves
 
     def used_outside(self, node: Node, group: set[str], follower: tuple[Node, str] | None) -> bool:
-        if node.name in self.results or follower is None:
-            return node.name in self.results or any(
-                node.name in self.needs(other) for other in self.needed if other.name not in group
-            )
-        return any(
+        """True for a result, and for what kernels need that make neither a group nor its follower."""
+        return node.name in self.results or any(
             node.name in self.needs(other)
             for other in self.needed
             if other.name not in group
-            and other is not follower[0]
+            and (follower is None or other is not follower[0])
             and (not is_inline(other) or other.name in self.results)
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from autocomp.targets.triton.residency import LARGEST_BLOCK
 from autocomp.targets.triton.start.text import module
+from autocomp.targets.triton.start.traced.blocks import MOMENTS
 from autocomp.targets.triton.start.traced.channels import Channels, over_channels
 from autocomp.targets.triton.start.traced.contraction import (
     FEWEST,
@@ -15,12 +16,13 @@ from autocomp.targets.triton.start.traced.contraction import (
 )
 from autocomp.targets.triton.start.traced.convolution import Convolution
 from autocomp.targets.triton.start.traced.elementwise import HELPERS
-from autocomp.targets.triton.start.traced.graph import KEEP, Graph, Node, graph_of, once
+from autocomp.targets.triton.start.traced.graph import KEEP, Graph, Node, Ref, graph_of, once
 from autocomp.targets.triton.start.traced.grouping import Grouping
 from autocomp.targets.triton.start.traced.index import join, split, symbol
 from autocomp.targets.triton.start.traced.kept import with_kept
 from autocomp.targets.triton.start.traced.kernels import Kernel, Kernels
 from autocomp.targets.triton.start.traced.loops import REDUCTIONS, SCANS, Loops, Space, space_of
+from autocomp.targets.triton.start.traced.moments import with_moments
 from autocomp.targets.triton.start.traced.operands import PACK, packing, with_packed_operands, with_split_sums
 from autocomp.targets.triton.start.traced.parts import with_parts
 from autocomp.targets.triton.start.traced.simplified import simplified
@@ -49,8 +51,16 @@ def traced_kernel(
     them; `wide` says that all floats are float32, `tf32` that convolutions may round them to that. Raises ConfigError
     for operators that it has no kernel for."""
     graph = with_split_sums(with_summed_operands(simplified(once(graph_of(document))), tf32))
-    if wide:
-        graph = with_packed_operands(graph)
+    if not wide:
+        return _written(graph, outputs, wide, tf32)
+    graph = with_packed_operands(graph)
+    try:
+        return _written(with_moments(graph, tf32), outputs, wide, tf32)
+    except NotHere:  # what follows a convolution is not stored in its place
+        return _written(graph, outputs, wide, tf32)
+
+
+def _written(graph: Graph, outputs: Sequence[str], wide: bool, tf32: bool) -> str:
     return _Writer(with_kept(once(with_parts(graph))), outputs, wide, tf32).text()
 
 
@@ -122,6 +132,8 @@ class _Writer:
             self._keep(first, room)
         elif first.op in POOLS or first.op == "convolution":
             self._window(first)
+        elif first.op in MOMENTS:
+            raise NotHere(first.name)
         else:
             raise unsupported(f"PyTorch's operator {first.op}")
 
@@ -231,14 +243,20 @@ class _Writer:
         if reductions and self._channels(group, convolution, image, filters):
             return
         last, output = self.grouping.last(node)
-        output = output or self._room(last)
+        moments = {one.op: one for one in self.needed if one.op in MOMENTS and one.args[0] == Ref(last.name)}
+        read = self.grouping.is_read(last, {one.name for one in moments.values()})
+        output = (output or self._room(last)) if read else ""
+        kept = {op: self._buffer(one) for op, one in moments.items()}
         try:
-            kernel = convolution.products(image, filters).kernel(last, output)
+            kernel = convolution.products(image, filters).kernel(last, output, kept)
         except NotHere:
+            if moments:
+                raise
             last, output = node, self._room(node)
             kernel = convolution.products(image, filters).kernel(node, output)
-        self._keep(last, output)
-        self._launch("convolution", kernel, [output])
+        if output:
+            self._keep(last, output)
+        self._launch("convolution", kernel, [*([output] if output else []), *kept.values()])
         if reductions:
             self._write(reductions)
 
