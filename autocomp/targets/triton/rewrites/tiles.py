@@ -96,7 +96,7 @@ def product_tiles(
 ) -> list[tuple[dict[str, int], float]]:
     """Tiles for a product, none much larger than it. Several products of a loop share the width of a tile; a left
     operand may be made of several tiles that are read. Tiles that have all columns, by a number in the kernel, have as
-    many results as others; the second of these lets two programs share a multiprocessor: one works on its results while
+    many results as others. The second of these lets two programs share a multiprocessor: one works on its results while
     the other multiplies."""
     role = roles_of(names)
     depth = known[role["BLOCK_K"]]

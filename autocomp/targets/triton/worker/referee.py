@@ -235,7 +235,7 @@ class _Judgement:
                     )
 
     def _compiled(self, case: Case) -> list[dict[str, Any]]:
-        """What the kernels that a case launches need. On an interpreter there is nothing to compile."""
+        """The resources of the kernels that a case launches. An interpreter compiles none."""
         described = [{"shape": list(o.shape), "dtype": o.dtype} for o in operands(self._task, case)]
         return list(self.process.compile(described, COMPILE_SECONDS)["kernels"]) if self._referee.has_device else []
 

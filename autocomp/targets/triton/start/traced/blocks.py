@@ -28,7 +28,7 @@ class Blocks:
 
     @classmethod
     def of(cls, grid: Grid) -> Blocks | None:
-        """The largest blocks that are parts of one image; None where there are none."""
+        """The largest blocks that are parts of one image; None where no size divides it."""
         if grid.padded > MOST_FOLDED:
             return None
         return next((cls(grid, size) for size in SIZES if _of_image(grid) % size == 0), None)
