@@ -317,8 +317,8 @@ def both(mask: str, other: str) -> str:
 
 
 def bearing(mask: str, where: str) -> str:
-    """The part of a mask that bears on a place: none for one that is the same wherever the mask holds. A place along one
-    axis of a tile needs no condition along the other, so that a vector is loaded and not a tile."""
+    """The part of a mask that bears on a place: none for one that is the same wherever the mask holds. A place along
+    one axis of a tile needs no condition along the other, so that a vector is loaded and not a tile."""
     if not set(NAME.findall(mask)) & set(NAME.findall(where)):
         return ""
     axes, conditions = set(AXIS.findall(where)), _conditions(mask)
