@@ -12,17 +12,16 @@ from dataclasses import dataclass
 
 from autocomp.targets.triton.start.traced.blocks import Blocks
 from autocomp.targets.triton.start.traced.contraction import is_stored, store_lines, value_at
-from autocomp.targets.triton.start.traced.elementwise import AWAY, TO_EVEN, TO_ZERO
+from autocomp.targets.triton.start.traced.elementwise import AWAY
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
 from autocomp.targets.triton.start.traced.grid import Axis, Grid, grid_of
 from autocomp.targets.triton.start.traced.index import Index, join, split, symbol
 from autocomp.targets.triton.start.traced.kernels import Kernel
+from autocomp.targets.triton.start.traced.roundings import KEPT, ROUNDED, roundings_of
 from autocomp.targets.triton.start.traced.values import LONGEST, Scope, both
 from autocomp.targets.triton.start.traced.windows import Reach
 
 PARTS = ("", "_low")  # of elements that are the sum of two numbers of tf32, as names of tiles end
-KEPT = "no"  # an operand that is not rounded
-ROUNDED = {"away": ("rounded", AWAY), "even": ("rounded_to_even", TO_EVEN), "zero": ("rounded_to_zero", TO_ZERO)}
 CELLS, CHANNELS = 4096, 64  # elements of a tile of the copied input, and its columns at most
 SHALLOW = 16  # columns of a step that is half as deep, of narrow taps and of elements in parts
 NARROWEST, WIDEST = 16, 256  # columns of a tile that has all channels
@@ -189,18 +188,6 @@ class Convolution:
         return Products(self, image, filters, whole)
 
 
-def roundings_of(graph: Graph, node: Node, tf32: bool) -> tuple[str, str]:
-    """The roundings of the operands of a convolution: those that the library was seen to do on the device, else its
-    usual one, which leaves operands of several groups as they are."""
-    if not tf32:
-        return (KEPT, KEPT)
-    pointwise = math.prod(graph[node.args[1]].shape[2:]) == 1
-    usual = "even" if node.args[6] or pointwise else "away"
-    usual = usual if int(node.args[8]) == 1 else KEPT
-    image, filters = node.options.get("roundings", (usual, usual))
-    return (str(image), str(filters))
-
-
 def _columns(grid: Grid) -> int:
     """The columns of a tile that has all channels."""
     return max(NARROWEST, 1 << (grid.products - 1).bit_length())
@@ -253,11 +240,9 @@ class Products:
             blocks = Blocks.of(self.grid)
             assert blocks is not None
             stores = blocks.stores(self.scope, value, self.inside, (filters, rows), moments)
-        if output:
-            stores = [*store_lines(self.scope, self.result, self.node.shape, node, output), *stores]
-        else:
-            stores = [*self.scope.lines, *stores]
-        return self.launch(stores)
+        shape = self.node.shape
+        lines = store_lines(self.scope, self.result, shape, node, output) if output else self.scope.lines
+        return self.launch([*lines, *stores])
 
     def launch(self, lines: Sequence[str]) -> Kernel:
         """The kernel that multiplies, and goes on with some lines."""

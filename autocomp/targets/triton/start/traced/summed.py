@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from autocomp.targets.triton.start.traced.convolution import KEPT, ROUNDED, roundings_of
 from autocomp.targets.triton.start.traced.graph import Graph, Node, Ref
 from autocomp.targets.triton.start.traced.loops import space_of
+from autocomp.targets.triton.start.traced.roundings import KEPT, ROUNDED, roundings_of
 from autocomp.targets.triton.start.traced.windows import Reach
 
 LEAST = 4  # results for each channel that a sum along an axis gets, from which it is worth it
