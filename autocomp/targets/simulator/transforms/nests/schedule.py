@@ -28,6 +28,7 @@ from autocomp.targets.simulator.transforms.scheduling.choose import (
     TURNS,
     Ranked,
     by_kind,
+    fewer_ahead,
     fits,
     in_parts,
     ranked,
@@ -280,11 +281,11 @@ def _in_turn(kinds: Iterable[Iterable[Ranked]]) -> Iterator[Ranked]:
 
 
 def _all(model: CostModel) -> tuple[Iterator[Ranked], ...]:
-    """The best schedules of all, those with more places for results, and those that divide the computation first."""
+    """The best schedules of all, those with more places for results, and others of machines whose memory is small."""
     best = ranked(model)
     kinds = by_kind(best)
     usual, turned = ([k for k in kinds if (k[0].schedule.turns == TURNS[0]) == few] for few in (True, False))
-    division = [in_parts(model, best[0]), side_by_side(model, best[0])] if best else []
+    division = [kind(model, best[0]) for kind in (in_parts, side_by_side, fewer_ahead)] if best else []
     return _different(usual), _different(turned), _different(division)
 
 

@@ -58,8 +58,8 @@ def ranked(model: CostModel) -> list[Ranked]:
     """The best schedules by their estimated cycles."""
     estimated = _estimated(model, _bases(model))
     if not estimated or isinstance(model.leaves, Tasks) or _crowded(model, estimated[0].schedule):
-        less = _less_beside(model, bool(estimated) and _crowded(model, estimated[0].schedule))
-        estimated = sorted([*estimated, *_estimated(model, less)], key=lambda item: item.cycles)
+        less = _estimated(model, _less_beside(model, (_usual(model).tile,)))
+        estimated = sorted([*estimated, *less], key=lambda item: item.cycles)
     best = (item for kind in by_kind(estimated) for item in kind[:_LOOKED_AT_AGAIN])
     again = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in best)
     return sorted(again, key=lambda item: item.cycles)
@@ -95,6 +95,19 @@ def side_by_side(model: CostModel, best: Ranked) -> list[Ranked]:
         except NotApplicable:
             continue
         items += (Ranked(replace(item.schedule, abreast=tiles), item.cycles) for item in ranked(one))
+    return sorted((item for item in items if item.cycles < best.cycles), key=lambda item: item.cycles)
+
+
+def fewer_ahead(model: CostModel, best: Ranked) -> list[Ranked]:
+    """The schedules with other tiles and fewer moves beside computation that beat the `best` of others, by their
+    estimated cycles: where operands are loaded again and again, larger blocks may be worth more."""
+    leaves = model.leaves
+    if not isinstance(leaves, Tasks) or not _crowded(model, best.schedule):
+        return []
+    usual = _usual(model).tile
+    tiles = [tile for tile in tiles_tried(leaves, model.computation) if tile != usual]
+    found = _estimated(model, _less_beside(model, tiles))[:_LOOKED_AT_AGAIN]
+    items = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in found)
     return sorted((item for item in items if item.cycles < best.cycles), key=lambda item: item.cycles)
 
 
@@ -261,15 +274,11 @@ def _of_one_core(model: CostModel) -> Iterator[Schedule]:
             yield replace(base, tile=tile, halves=frozenset((computation.column,)))
 
 
-def _less_beside(model: CostModel, crowded: bool) -> Iterator[Schedule]:
-    """The same with fewer moves beside computation: what a step needs then has room once, not twice. Where memory is
-    crowded, with other tiles too."""
+def _less_beside(model: CostModel, tiles: Sequence[Mapping[str, int]]) -> Iterator[Schedule]:
+    """Schedules with some tiles and fewer moves beside computation: what a step needs then has room once, not twice."""
     leaves, base = model.leaves, _usual(model)
     if not isinstance(leaves, Tasks):
         yield replace(base, deferred=False)
-    tiles: list[Mapping[str, int]] = [base.tile]
-    if crowded and isinstance(leaves, Tasks):
-        tiles += [tile for tile in tiles_tried(leaves, model.computation) if tile != base.tile]
     for ahead in dict.fromkeys((*(frozenset({o}) for o in sorted(base.ahead)), frozenset[str]())):
         if ahead != base.ahead:
             given = replace(base, ahead=ahead)
