@@ -186,6 +186,6 @@ def test_experience_is_listed_and_forgotten_and_schedules_stay(
     assert "tile" in listed
     assert "2.00x" in listed
     assert forget(store, ["another"]) == []
-    assert "of 1 operations" in CliRunner().invoke(autocomp, ["schedules", "forget", "simulator:tiny"]).stdout
+    assert "of 1 operation from" in CliRunner().invoke(autocomp, ["schedules", "forget", "simulator:tiny"]).stdout
     assert all_experience(store, no_warning) == []
     assert Store(store).entries(no_warning) == []
