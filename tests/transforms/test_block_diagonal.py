@@ -124,13 +124,22 @@ def test_groups_that_are_left_over_are_a_part_of_their_own_that_is_scheduled() -
     workload = depthwise(channels=35, size=8)
     first, _ = rewriting("block_diagonal").candidates(naive(workload))
     assert first.parameters == TOGETHER[1]  # 3 passes of 16, 16 and 3 channels, in place of 7 of 5
-    assert not rewriting("schedule").candidates(naive(depthwise(channels=19, size=3)))  # few commands: one by one
     part = {"block": {"p": 4}, "ahead": ["left", "right"], "deferred": True}
     facts = apply(naive(workload), ("schedule", {"diagonal": first.parameters, "part": 1, **part}))
     scheduled = apply(facts, ("schedule", {"part": 2, **part}))
     assert [raised_of(scheduled, number).computation.extents["j"] for number in (1, 2)] == [16, 3]
     assert all(raised_of(scheduled, number).given for number in (1, 2))
     assert 20 * cycles(workload, scheduled) < cycles(workload, naive(workload))
+
+
+def test_few_commands_with_groups_left_over_are_not_scheduled_but_worked_on_one_by_one() -> None:
+    workload = depthwise(channels=19, size=3)
+    (proposal,) = rewriting("schedule").candidates(naive(workload))
+    assert proposal.parameters == {"diagonal": TOGETHER[1]}
+    changed = apply(naive(workload), ("schedule", proposal.parameters))
+    assert cycles(workload, changed) == proposal.result
+    written = apply(changed, ("command_by_command", {}))
+    assert cycles(workload, written) < cycles(workload, changed) < cycles(workload, naive(workload))
 
 
 def test_groups_that_are_left_over_are_loaded_as_configured_when_the_others_are_scheduled_otherwise() -> None:

@@ -59,7 +59,7 @@ class ChooseSchedule(Transformation):
     """Parameters are a schedule's fields; those left out are as of one block that is all. Dimensions are called i
     (rows), j (columns), k (depth), others n, p, q … and r, s, t …. `part` is the number of one of several computations
     with fences between them. With `merged`, the parameters of MergeDepth, or `diagonal`, those of BlockDiagonal, the
-    kernel is changed like that before."""
+    kernel is changed like that before; with these alone, one of several computations only like that."""
 
     name = "schedule"
     title = "Choose tiles, blocks, order and buffers together"
@@ -98,7 +98,7 @@ class ChooseSchedule(Transformation):
         that measure the same. Of a kernel that has a schedule, those that differ from it in one decision."""
         versions = list(_versions(facts))
         if not versions:
-            return ()
+            return list(_made_short(facts))
         first = versions[0]
         now = (value(facts) if first.raised.given else None) or first.raised.cycles + first.others
         timed = [(one, self._proposed(one, version, now)) for version in versions for one in self._timed(version)]
@@ -167,8 +167,10 @@ class ChooseSchedule(Transformation):
             if name in parameters:
                 facts = applied(item, facts, parameters[name])
         number = number_of(parameters, _PART, 0) if _PART in parameters else None
-        given = raised_of(facts, number)
         decisions = {name: value for name, value in parameters.items() if name not in (*_BEFORE, _PART)}
+        if number is None and not decisions and parameters and len(_raised_parts(facts)) > 1:
+            return facts.kernel
+        given = raised_of(facts, number)
         schedule = from_data(decisions, given.computation, whole(given.computation, given.leaves))
         if schedule == given.schedule and given.given:
             raise NotApplicable("the kernel is scheduled like this already")
@@ -250,12 +252,25 @@ def _versions(facts: Facts) -> Iterator[_Version]:
     yield from versions
     if any(version.raised.given for version in versions):
         return
+    for before, changed in _done_before(facts):
+        versions = list(_of_parts(changed, before))
+        if len(versions) == 1 or not is_short(changed):
+            yield from versions
+
+
+def _done_before(facts: Facts) -> Iterator[tuple[Parameters, Facts]]:
     for name, item in _BEFORE.items():
         for proposal in item.proposals(facts)[:1]:
-            changed = applied(item, facts, proposal.parameters)
-            versions = list(_of_parts(changed, {name: proposal.parameters}))
-            if len(versions) == 1 or not is_short(changed):
-                yield from versions
+            yield {name: proposal.parameters}, applied(item, facts, proposal.parameters)
+
+
+def _made_short(facts: Facts) -> Iterator[Proposal]:
+    """Changes that make a kernel one of several short parts: the start of work on its commands one by one."""
+    for before, changed in _done_before(facts):
+        now, then = value(facts), value(changed) if is_short(changed) else None
+        if now is not None and then is not None and then < now:
+            done = ", ".join(_DONE[name] for name in before)
+            yield Proposal(before, f"{done}: a short kernel of several parts", now - then, then)
 
 
 def _of_parts(facts: Facts, before: Parameters) -> Iterator[_Version]:
