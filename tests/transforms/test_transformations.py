@@ -1,4 +1,4 @@
-"""What holds for all transformations: names, positions, and wrong parameters."""
+"""Names, positions and wrong parameters of all transformations."""
 
 from __future__ import annotations
 
