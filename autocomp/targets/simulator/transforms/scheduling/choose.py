@@ -82,7 +82,7 @@ def in_parts(model: CostModel, best: Ranked) -> list[Ranked]:
             found = _estimated(one, _staying(one))[:_PART_CHOICES]
             schedules = (replace(item.schedule, returns=returns) for item in found)
             items += (Ranked(schedule, steps.cycles(model, schedule)) for schedule in schedules)
-    return sorted((item for item in items if item.cycles < best.cycles), key=lambda item: item.cycles)
+    return _beating(best, items)
 
 
 def side_by_side(model: CostModel, best: Ranked) -> list[Ranked]:
@@ -95,7 +95,7 @@ def side_by_side(model: CostModel, best: Ranked) -> list[Ranked]:
         except NotApplicable:
             continue
         items += (Ranked(replace(item.schedule, abreast=tiles), item.cycles) for item in ranked(one))
-    return sorted((item for item in items if item.cycles < best.cycles), key=lambda item: item.cycles)
+    return _beating(best, items)
 
 
 def fewer_ahead(model: CostModel, best: Ranked) -> list[Ranked]:
@@ -108,6 +108,11 @@ def fewer_ahead(model: CostModel, best: Ranked) -> list[Ranked]:
     tiles = [tile for tile in tiles_tried(leaves, model.computation) if tile != usual]
     found = _estimated(model, _less_beside(model, tiles))[:_LOOKED_AT_AGAIN]
     items = (Ranked(item.schedule, steps.cycles(model, item.schedule)) for item in found)
+    return _beating(best, items)
+
+
+def _beating(best: Ranked, items: Iterable[Ranked]) -> list[Ranked]:
+    """The schedules with fewer estimated cycles than the `best` of others, the fewest first."""
     return sorted((item for item in items if item.cycles < best.cycles), key=lambda item: item.cycles)
 
 
@@ -283,7 +288,7 @@ def _less_beside(model: CostModel, tiles: Sequence[Mapping[str, int]]) -> Iterat
         if ahead != base.ahead:
             given = replace(base, ahead=ahead)
             yield from (replace(given, tile=tile, deferred=late) for tile in tiles for late in (True, False))
-    if model.starts and not isinstance(model.leaves, Tasks):
+    if model.starts and not isinstance(leaves, Tasks):
         yield from (schedule for schedule in _staying(model) if schedule.turns != base.turns)
 
 
